@@ -1,0 +1,45 @@
+# `make conformance` and `make test` do all set-up themselves; a second run reinstalls and recompiles nothing.
+
+TORCH ?= torch==2.13.0
+PYTHON ?= python3
+JOBS ?= 2
+
+VENV := .venv
+BIN := $(VENV)/bin
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+# torch's thread pools and forked children do not go together
+export OMP_NUM_THREADS := 1
+
+# the environment is made again when pyproject.toml or the wanted torch changes
+STAMP := $(VENV)/installed-$(subst /,_,$(subst =,-,$(subst >,-,$(subst <,-,$(TORCH)))))
+
+.PHONY: conformance test lint docs native clean
+
+conformance: $(STAMP) native
+	opcheck run reference_ops.specs --tier standard -j $(JOBS) \
+	  --report build/conformance/report.json --report build/conformance/report.md $(ARGS)
+
+test: $(STAMP) native
+	pytest -n $(JOBS) --dist loadscope $(ARGS)
+
+lint: $(STAMP)
+	ruff check .
+	ruff format --check .
+	mypy
+
+# compiles what has changed in csrc; reports what is missing where it cannot
+native: $(STAMP)
+	python -m reference_ops.native
+
+# what is generated from the checks: the README's table and docs/checks.md
+docs: $(STAMP)
+	python -m opcheck_suite.documents
+
+clean:
+	rm -rf build $(VENV)
+
+$(STAMP): pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet '$(TORCH)' --editable '.[dev]'
+	rm -f $(VENV)/installed-*
+	touch $@

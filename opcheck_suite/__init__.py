@@ -1,0 +1,54 @@
+"""Test and conformance harness for PyTorch custom operators.
+
+The public names below are loaded on first use: importing the package imports no torch.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from opcheck_suite.api import check_op, parametrize_with_checks
+    from opcheck_suite.model import ConformanceError, OpSpec, Outcome, Report, Result, Sample, Tier
+    from opcheck_suite.registry import check
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "ConformanceError": "model",
+    "OpSpec": "model",
+    "Outcome": "model",
+    "Report": "model",
+    "Result": "model",
+    "Sample": "model",
+    "Tier": "model",
+    "check": "registry",
+    "check_op": "api",
+    "parametrize_with_checks": "api",
+}
+
+__all__ = [
+    "ConformanceError",
+    "OpSpec",
+    "Outcome",
+    "Report",
+    "Result",
+    "Sample",
+    "Tier",
+    "check",
+    "check_op",
+    "parametrize_with_checks",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

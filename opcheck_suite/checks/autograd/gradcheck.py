@@ -1,0 +1,102 @@
+"""Gradients are derivatives."""
+
+from opcheck_suite.registry import check
+
+
+@check(
+    id="autograd.gradcheck",
+    title="The gradient is wrong",
+    what=(
+        "Compares the op's gradients with finite differences (torch.autograd.gradcheck), for all floating-point "
+        "arguments, in float64, or in the sample's own dtype with wide tolerances where the op refuses float64."
+    ),
+    why="Training with a wrong gradient converges to something else, and nothing fails.",
+    fix=(
+        "Compare the formula with the derivative of the forward; look at broadcast arguments (sum over the broadcast "
+        "dimensions), factors left out, and arguments whose gradients are swapped."
+    ),
+    docs="https://docs.pytorch.org/docs/stable/generated/torch.autograd.gradcheck.gradcheck.html",
+    tier="standard",
+    applies=lambda ctx: (
+        "the op has no autograd formula, and its spec claims none"
+        if not ctx.differentiable
+        else "torch supports no autograd formula for ops that write to arguments"
+        if ctx.info.mutated
+        else None
+    ),
+)
+def gradcheck(ctx, case):
+    import torch
+    from torch.autograd.gradcheck import GradcheckError
+
+    from opcheck_suite import compilepairs
+
+    wide = case.map(
+        lambda t: t.detach().double() if t.is_floating_point() else t.detach(), variant="float64", group="float64"
+    )
+    exact = ctx.attempt(wide) is not None
+    used = wide if exact else case
+    names = sorted(compilepairs.gradient_leaves(ctx, used))
+    if not names:
+        ctx.skip("no argument of this sample is a floating-point tensor")
+
+    def call(*leaves):
+        args, kwargs = used.replace(dict(zip(names, leaves, strict=True)), variant="", group="").raw()
+        out = ctx.info.op(*args, **kwargs)
+        flat = [t for t in (out if isinstance(out, tuple | list) else [out]) if isinstance(t, torch.Tensor)]
+        return tuple(t for t in flat if t.requires_grad)
+
+    leaves = dict(used.leaves(used.inputs()))
+    inputs = [leaves[n].requires_grad_() for n in names]
+    if not ctx.call(call, *inputs):
+        ctx.fail(f"no output requires grad, although {', '.join(names)} do")
+    steps = {"eps": 1e-6, "atol": 1e-5, "rtol": 1e-3} if exact else {"eps": 1e-2, "atol": 5e-2, "rtol": 5e-2}
+    try:
+        with ctx.seeded():
+            torch.autograd.gradcheck(call, inputs, check_undefined_grad=True, check_batched_grad=False, **steps)
+    except GradcheckError as error:
+        ctx.fail(_worst(call, inputs, names, steps["eps"]) or _message(str(error), names))
+
+
+def _worst(call, inputs, names, eps):
+    """The element whose gradient is furthest from finite differences, in words; empty when none stands out."""
+    import torch
+
+    weights = [
+        torch.linspace(0.5, 1.5, max(t.numel(), 1), dtype=t.dtype)[: t.numel()].reshape(t.shape) for t in call(*inputs)
+    ]
+
+    def loss():
+        return sum((t * w).sum() for t, w in zip(call(*inputs), weights, strict=True))
+
+    grads = torch.autograd.grad(loss(), inputs, allow_unused=True)
+    found = ("", 0.0)
+    for name, leaf, grad in zip(names, inputs, grads, strict=True):
+        if leaf.is_complex() or leaf.numel() > 256:
+            continue
+        grad = torch.zeros_like(leaf) if grad is None else grad
+        for n in range(leaf.numel()):
+            index = tuple(int(i) for i in torch.unravel_index(torch.tensor(n), leaf.shape)) if leaf.dim() else ()
+            sides = []
+            for step in (eps, -eps):
+                with torch.no_grad():
+                    leaf[index] += step
+                sides.append(float(loss().detach()))
+                with torch.no_grad():
+                    leaf[index] -= step
+            numeric = (sides[0] - sides[1]) / (2 * eps)
+            gap = abs(float(grad[index]) - numeric)
+            if gap > max(found[1], 1e-3):
+                got = float(grad[index])
+                where = f"the gradient of {name!r} is wrong: at {list(index)}"
+                found = (f"{where} it is {got:.6g}, finite differences give {numeric:.6g}", gap)
+    return found[0]
+
+
+def _message(text, names):
+    """Torch's message, with the argument's name for its number."""
+    lines = [line for line in text.strip().splitlines() if line.strip()]
+    head = lines[0]
+    for n, name in enumerate(names):
+        head = head.replace(f"with respect to input {n},", f"with respect to {name!r},")
+    return "\n".join([head[:300], *lines[1:7]])

@@ -1,0 +1,48 @@
+"""Compiled and eager calls agree."""
+
+from opcheck_suite.registry import check
+
+BACKENDS = ("eager", "aot_eager", "inductor")
+
+
+@check(
+    id="compile.parity",
+    title="Compiled and eager calls differ",
+    what=(
+        "Compiles a call of the op with backends eager, aot_eager and inductor, and compares outputs, mutated "
+        "arguments and, for differentiable ops, gradients with those of an eager call."
+    ),
+    why=(
+        "A schema or fake kernel that is not true of the op makes the compiler generate code that computes something "
+        "else, mostly without an error."
+    ),
+    fix=(
+        "The first backend that differs says where: eager is Dynamo, aot_eager adds functionalization and autograd, "
+        "inductor adds generated code. Look at schema.* and fake.* first."
+    ),
+    docs="https://docs.pytorch.org/docs/stable/torch.compiler_troubleshooting.html",
+    tier="standard",
+    scope="signature",
+)
+def parity(ctx, case):
+    from opcheck_suite import compilepairs
+
+    compilepairs.ready(ctx, case)
+    expected = compilepairs.eager(ctx, case)
+    if not ctx.deterministic:
+        ctx.skip("the op's values are random")
+    for backend in BACKENDS:
+        with compilepairs.compiled(ctx, backend) as fn:
+            got = compilepairs.observe(ctx, case, fn, gradients=bool(expected.gradients))
+        if got.error is not None:
+            if backend != "eager" and (ctx.info.returns_alias or "alias annotations" in str(got.error)):
+                limit = "torch does not functionalize ops whose outputs alias arguments"
+                ctx.skip(f"agrees with backend eager; {limit} ({backend})")
+            ctx.fail(f"backend {backend} raised {ctx.describe_error(got.error)}")
+        difference = ctx.compare(got.results, expected.results)
+        if difference:
+            ctx.fail(f"backend {backend} gives another result: {difference}")
+        for name, grad in expected.gradients.items():
+            difference = ctx.compare([got.gradients.get(name)], [grad], names=f"the gradient of {name!r}")
+            if difference:
+                ctx.fail(f"backend {backend} gives another gradient: {difference}")

@@ -1,0 +1,24 @@
+"""Reserved namespaces."""
+
+from opcheck_suite.registry import check
+from opcheck_suite.reserved import RESERVED
+
+
+@check(
+    id="namespace.reserved",
+    title="The namespace belongs to PyTorch",
+    what="Compares the op's namespace with those that PyTorch keeps for itself: " + ", ".join(RESERVED) + ".",
+    why=(
+        "A later PyTorch may define an operator of that name, and then neither works. torch's own checks leave out "
+        "ops in aten, so faults in them go unseen. torch.library refuses only prim."
+    ),
+    fix="Register the op in a namespace named after your library.",
+    docs="https://docs.pytorch.org/docs/stable/library.html#torch.library.custom_op",
+    tier="static",
+    scope="op",
+    applies=lambda ctx: "registered by PyTorch itself" if ctx.info.from_torch else None,
+)
+def reserved(ctx):
+    owner = RESERVED.get(ctx.info.namespace.lower())
+    if owner is not None:
+        ctx.fail(f"namespace {ctx.info.namespace!r} is reserved for {owner}\nregistered at {ctx.info.where}")

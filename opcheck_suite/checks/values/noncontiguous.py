@@ -1,0 +1,37 @@
+"""Ops must read and write through strides."""
+
+from opcheck_suite.registry import check
+
+
+@check(
+    id="values.noncontiguous",
+    title="The layout of the inputs changes the result",
+    what=(
+        "Calls the op on the same values in other layouts (transposed, a gap after each element, padded rows, an "
+        "offset that breaks alignment, expanded) and compares outputs and mutated arguments with the packed call. "
+        "Memory that a view skips holds NaN or large numbers. With requires_contiguous=True, strided inputs must be "
+        "refused instead."
+    ),
+    why=(
+        "A kernel that walks data_ptr() linearly returns wrong numbers, without an error, for every view a user passes."
+    ),
+    fix=(
+        "Index through strides, call .contiguous() before taking data_ptr(), or refuse with "
+        "TORCH_CHECK(x.is_contiguous(), ...)."
+    ),
+    docs="https://docs.pytorch.org/tutorials/advanced/cpp_custom_ops.html",
+    tier="quick",
+    variants=("noncontiguous", "offset", "expanded"),
+    applies=lambda ctx: None if ctx.deterministic else "the op's values are random",
+)
+def noncontiguous(ctx, case):
+    strided = any(not t.is_contiguous() for _, t in case.leaves())
+    if ctx.spec.requires_contiguous and strided:
+        if ctx.eager(case).error is None:
+            ctx.fail("the spec claims requires_contiguous, but a strided input is accepted")
+        return
+    run = ctx.require(case)
+    packed = ctx.require(case.packed())
+    difference = ctx.compare(run.results(), packed.results())
+    if difference:
+        ctx.fail(f"the layout of an input changes the result: {difference}")

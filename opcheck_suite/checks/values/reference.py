@@ -1,0 +1,36 @@
+"""The op computes what its reference computes."""
+
+from opcheck_suite.registry import check
+
+
+@check(
+    id="values.reference",
+    title="Wrong values",
+    what=(
+        "Compares outputs and mutated arguments with those of the spec's reference, on samples and on samples of "
+        "other sizes."
+    ),
+    why="A kernel can be right for the sizes it was written with, and wrong for a tail, a prime size or a single row.",
+    fix=(
+        "Look at the element named: a block's remainder, an index computed in 32 bits and a missing barrier are usual"
+        " causes."
+    ),
+    docs="https://docs.pytorch.org/docs/stable/testing.html#torch.testing.assert_close",
+    tier="quick",
+    variants=("sample", "resized", "ones"),
+    applies=lambda ctx: (
+        "the spec has no reference"
+        if ctx.spec.reference is None
+        else None
+        if ctx.deterministic
+        else "the op's values are random"
+    ),
+)
+def reference(ctx, case):
+    run = ctx.require(case)
+    expected = ctx.reference(case)
+    if expected is None:
+        ctx.skip("the reference refuses this input")
+    difference = ctx.compare(run.results(), expected)
+    if difference:
+        ctx.fail(f"the result differs from the reference: {difference}")

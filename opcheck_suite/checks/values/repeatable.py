@@ -1,0 +1,35 @@
+"""Equal inputs give equal outputs."""
+
+from opcheck_suite.registry import check
+
+
+@check(
+    id="values.repeatable",
+    title="Equal inputs give different outputs",
+    what=(
+        "Calls the op twice on equal copies, with fresh memory filled with other bytes in between, and compares "
+        "outputs and mutated arguments: bitwise on the CPU, within tolerance elsewhere."
+    ),
+    why=(
+        "Compilers reuse and reorder calls of ops that are not tagged as random. Outputs that are not fully written "
+        "show whatever was in memory; state kept between calls makes training irreproducible."
+    ),
+    fix=(
+        "Write every element of the output and keep no state; tag ops that draw random numbers "
+        "torch.Tag.nondeterministic_seeded."
+    ),
+    docs="https://docs.pytorch.org/docs/stable/notes/randomness.html",
+    tier="quick",
+    variants=("sample", "noncontiguous"),
+    applies=lambda ctx: None if ctx.deterministic else "the op's values are random",
+)
+def repeatable(ctx, case):
+    first = ctx.require(case)
+    ctx.dirty_memory(first)
+    second = ctx.again(case)
+    if second.error is not None:
+        ctx.fail(f"the op accepts an input once and refuses an equal one: {ctx.describe_error(second.error)}")
+    exact = ctx.device == "cpu" and ctx.spec.tolerances is None
+    difference = ctx.compare(second.results(), first.results(), exact=exact)
+    if difference:
+        ctx.fail(f"a second call on equal inputs gives another result: {difference}")

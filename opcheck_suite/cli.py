@@ -1,0 +1,171 @@
+"""The command line: ``opcheck run | audit | list | explain``."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import Any
+
+import opcheck_suite
+from opcheck_suite import options, registry, reports
+from opcheck_suite.registry import UsageError, did_you_mean, one_of
+
+CLEAN, BAD, USAGE, HARNESS = 0, 1, 2, 3
+
+_EPILOG = "exit status: 0 clean, 1 bad results, 2 wrong usage, 3 the harness failed"
+
+
+class _Parser(argparse.ArgumentParser):
+    """argparse, with one-line errors that propose the nearest word."""
+
+    def error(self, message: str) -> Any:
+        raise UsageError(message)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="opcheck", description="Check PyTorch custom operators.", epilog=_EPILOG)
+    parser.add_argument("--version", action="version", version=f"opcheck_suite {opcheck_suite.__version__}")
+    verbs = parser.add_subparsers(dest="verb", metavar="VERB", parser_class=_Parser)
+
+    run = verbs.add_parser("run", help="run checks on ops and print the conformance matrix", epilog=_EPILOG)
+    run.add_argument("target", help="module with SPECS, file, module that registers ops, or namespace")
+    options.add_to_parser(run)
+    run.add_argument(
+        "--format", default="text", metavar="FORMAT", help="what is printed: text, json or markdown (default: text)"
+    )
+    run.add_argument(
+        "--report",
+        action="append",
+        default=[],
+        metavar="PATH",
+        help="also write a report; its ending says how: .json, .md, .txt",
+    )
+    run.set_defaults(run=_run)
+
+    audit = verbs.add_parser("audit", help="show how ops are registered; no kernel is run", epilog=_EPILOG)
+    audit.add_argument("target", help="module, file, or namespace")
+    audit.add_argument(
+        "--ops", action="append", default=[], metavar="PATTERN", help="only ops that match a glob; may be repeated"
+    )
+    audit.add_argument(
+        "--device", default="cpu", metavar="DEVICE", help="device that every op must have a kernel for (default: cpu)"
+    )
+    audit.add_argument(
+        "--format", default="text", metavar="FORMAT", help="what is printed: text, json or markdown (default: text)"
+    )
+    audit.add_argument(
+        "--report", action="append", default=[], metavar="PATH", help="also write a report: .json, .md, .txt"
+    )
+    audit.add_argument("--strict", action="store_true", help="count warnings as bad")
+    audit.set_defaults(run=_audit)
+
+    listing = verbs.add_parser("list", help="list the checks")
+    listing.add_argument("patterns", nargs="*", metavar="PATTERN", help="ids, families or globs")
+    listing.add_argument("--format", default="text", metavar="FORMAT", help="text or markdown (default: text)")
+    listing.set_defaults(run=_list)
+
+    explain = verbs.add_parser("explain", help="say what a check does, why, and how to fix what it finds")
+    explain.add_argument("check", help="id of a check, such as fake.strides")
+    explain.set_defaults(run=_explain)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line. Returns the exit status: 0 clean, 1 bad results, 2 usage, 3 the harness failed."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        args = _parse(words)
+        return int(args.run(args))
+    except UsageError as error:
+        print(f"opcheck: {error}", file=sys.stderr)
+        return USAGE
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return CLEAN
+    except KeyboardInterrupt:
+        print("opcheck: interrupted; no report was written", file=sys.stderr)
+        return 130
+    except Exception:
+        print("opcheck: the harness failed; this says nothing of the ops", file=sys.stderr)
+        traceback.print_exc()
+        return HARNESS
+
+
+def _parse(words: list[str]) -> argparse.Namespace:
+    parser = _parser()
+    verbs = ("run", "audit", "list", "explain")
+    if words and not words[0].startswith("-"):
+        one_of("verb", words[0], verbs)
+    if not words:
+        parser.print_help()
+        raise SystemExit(USAGE)
+    args, unknown = parser.parse_known_args(words)
+    if unknown:
+        flags = [f"--{d.field}" for d in options.DECLARATIONS] + ["--format", "--report"]
+        raise UsageError(f"unknown option {unknown[0]!r}{did_you_mean(unknown[0].partition('=')[0], flags)}")
+    return args
+
+
+def _run(args: argparse.Namespace) -> int:
+    chosen = options.from_namespace(args)
+    render = _renderer(args.format, ("text", "json", "markdown"))
+    for path in args.report:
+        reports.format_of(path)
+    options.single_threaded()
+    from opcheck_suite import engine, specs
+    from opcheck_suite.progress import Progress
+
+    plan = engine.plan(specs.load(args.target), chosen)
+    engine.preflight(plan)
+    with Progress(plan.units) as progress:
+        report = engine.run(plan, listener=progress)
+    return _finish(report, render, args.report)
+
+
+def _audit(args: argparse.Namespace) -> int:
+    render = _renderer(args.format, ("text", "json", "markdown"))
+    options.single_threaded()
+    from opcheck_suite import audit, specs
+
+    report, rows = audit.run(specs.load(args.target), patterns=tuple(args.ops), device=args.device, strict=args.strict)
+    if args.format == "text":
+        print(audit.table(rows), end="\n\n")
+    return _finish(report, render, args.report)
+
+
+def _finish(report: Any, render: Any, paths: list[str]) -> int:
+    for path in paths:
+        reports.write(path, _renderer(reports.format_of(path), ("text", "json", "markdown"))(report).rstrip() + "\n")
+    print(render(report).rstrip())
+    return CLEAN if report.ok else BAD
+
+
+def _renderer(name: str, allowed: tuple[str, ...]) -> Any:
+    one_of("format", name, allowed)
+    import importlib
+
+    return importlib.import_module(f"opcheck_suite.reports.{name}").render
+
+
+def _list(args: argparse.Namespace) -> int:
+    from opcheck_suite.model import Tier
+    from opcheck_suite.reports import catalogue
+
+    checks = registry.select(args.patterns, tier=Tier.FULL)
+    one_of("format", args.format, ("text", "markdown"))
+    print(catalogue.text(checks) if args.format == "text" else catalogue.markdown(checks))
+    return CLEAN
+
+
+def _explain(args: argparse.Namespace) -> int:
+    from opcheck_suite.reports import catalogue
+
+    print(catalogue.explain(registry.get(args.check)))
+    return CLEAN
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,123 @@
+"""Compare outputs, and say in words how they differ.
+
+Every function returns None when all is well, else a text whose first line states the difference.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.utils import _pytree as pytree
+
+from opcheck_suite.inputs import tensors
+
+
+def values(
+    actual: Any, expected: Any, *, tolerances: tuple[float, float] | None = None, names: str = "output"
+) -> str | None:
+    """Compare two nests of outputs. NaN equals NaN.
+
+    ``tolerances`` is ``(rtol, atol)``; None takes torch.testing's defaults for the dtype, and ``(0, 0)`` is exact.
+    """
+    a, b = pytree.tree_leaves(actual), pytree.tree_leaves(expected)
+    if len(a) != len(b):
+        return f"{len(a)} outputs, expected {len(b)}"
+    for n, (x, y) in enumerate(zip(a, b, strict=True)):
+        name = f"{names} {n}" if len(a) > 1 else names
+        if text := leaf(x, y, tolerances=tolerances, name=name):
+            return text
+    return None
+
+
+def leaf(
+    actual: Any, expected: Any, *, tolerances: tuple[float, float] | None = None, name: str = "output"
+) -> str | None:
+    """Compare two outputs: tensors by dtype, shape and values, numbers within tolerance, the rest by equality."""
+    if isinstance(actual, torch.Tensor) != isinstance(expected, torch.Tensor):
+        return f"{name} is {_kind(actual)}, expected {_kind(expected)}"
+    if not isinstance(actual, torch.Tensor):
+        return _plain(actual, expected, tolerances, name)
+    if actual.dtype != expected.dtype:
+        return f"{name} has dtype {actual.dtype}, expected {expected.dtype}"
+    if actual.shape != expected.shape:
+        return f"{name} has shape {tuple(actual.shape)}, expected {tuple(expected.shape)}"
+    return _tensor(actual, expected, tolerances, name)
+
+
+def _tensor(
+    actual: torch.Tensor, expected: torch.Tensor, tolerances: tuple[float, float] | None, name: str
+) -> str | None:
+    a, b = _comparable(actual), _comparable(expected)
+    rtol, atol = tolerances or (None, None)
+    if tolerances is None and actual.dtype != a.dtype:  # float8: judged by its own spacing
+        rtol, atol = 0.13, 1e-2
+    try:
+        torch.testing.assert_close(a, b, rtol=rtol, atol=atol, equal_nan=True, check_device=False, check_stride=False)
+    except AssertionError as error:
+        return f"{name} has wrong values: {_where(a, b, str(error))}"
+    return None
+
+
+def _comparable(t: torch.Tensor) -> torch.Tensor:
+    t = t.detach().resolve_conj().resolve_neg()
+    if t.is_floating_point() and t.element_size() == 1:
+        return t.to(torch.float32)
+    return t
+
+
+def _where(a: torch.Tensor, b: torch.Tensor, text: str) -> str:
+    """How many elements differ, and the worst of them."""
+    if a.layout != torch.strided or a.is_quantized or a.is_nested or a.numel() == 0:
+        return text.splitlines()[0]
+    a, b = a.cpu(), b.cpu()
+    wide = torch.complex128 if a.is_complex() else torch.float64
+    x, y = a.to(wide), b.to(wide)
+    gap = (x - y).abs()
+    both_nan = torch.isnan(x.real if a.is_complex() else x) & torch.isnan(y.real if a.is_complex() else y)
+    gap = torch.where(both_nan | (x == y), torch.zeros_like(gap), gap)
+    bad = gap.nan_to_num(float("inf"), posinf=float("inf"))
+    flat = int(bad.reshape(-1).argmax())
+    index = tuple(int(i) for i in torch.unravel_index(torch.tensor(flat), a.shape)) if a.dim() else ()
+    first = next((line for line in text.splitlines() if line.startswith("Mismatched elements")), "")
+    count = first.removeprefix("Mismatched elements: ").replace(" / ", " of ").partition(" (")[0]
+    share = f"{count} elements differ" if count else "the value differs"
+    return f"{share}; at {list(index)} got {_number(a[index])}, expected {_number(b[index])}"
+
+
+def _number(t: torch.Tensor) -> str:
+    value = t.item()
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _plain(actual: Any, expected: Any, tolerances: tuple[float, float] | None, name: str) -> str | None:
+    if isinstance(actual, float) and isinstance(expected, float):
+        rtol, atol = tolerances or (1.3e-6, 1e-5)
+        if (
+            actual == expected
+            or (actual != actual and expected != expected)
+            or abs(actual - expected) <= atol + rtol * abs(expected)
+        ):
+            return None
+    elif type(actual) is type(expected) and actual == expected:
+        return None
+    return f"{name} is {actual!r}, expected {expected!r}"
+
+
+def _kind(value: Any) -> str:
+    return tensors.describe(value) if isinstance(value, torch.Tensor) else f"{value!r} of type {type(value).__name__}"
+
+
+def bitwise(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Whether two tensors of one shape and dtype hold the same bits, NaN payloads and signs of zero included."""
+    if a.shape != b.shape or a.dtype != b.dtype:
+        return False
+    if not (tensors.strided(a) and tensors.strided(b)):
+        return torch.equal(a, b)
+    x, y = _bytes(a), _bytes(b)
+    return torch.equal(x, y)
+
+
+def _bytes(t: torch.Tensor) -> torch.Tensor:
+    t = t.detach().resolve_conj().resolve_neg().contiguous().reshape(-1)
+    return t.view(torch.uint8) if t.numel() else torch.empty(0, dtype=torch.uint8)

@@ -1,0 +1,334 @@
+"""What a check is handed: fresh inputs, memoised runs of the op, and the ways to say what was found.
+
+Runs are memoised by sample and variant and shared by all checks of an op, so that an input goes through the op once
+however many checks look at what came of it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import random
+import sys
+import traceback
+from collections.abc import Callable, Hashable, Iterator
+from typing import Any, NoReturn, TypeVar
+
+import torch
+
+from opcheck_suite import compare, fakes, ops, specs, state
+from opcheck_suite.inputs import cases, tensors, variants
+from opcheck_suite.inputs.cases import Case
+from opcheck_suite.model import OpSpec
+
+T = TypeVar("T")
+
+#: (what is about to run, key of the case, its group). From the last one the parent knows what a dead child was doing.
+Announce = Callable[[str, str, str], None]
+
+
+def silent(what: str, key: str, group: str) -> None:
+    """Announce nothing: there is no parent."""
+
+
+class Verdict(Exception):
+    """Ends a check on a case. Raised by the methods of `Context` only."""
+
+
+class Failed(Verdict):
+    """The op does not have the property."""
+
+
+class Warned(Verdict):
+    """The op has the property, with something its author should know."""
+
+
+class Skipped(Verdict):
+    """The check does not apply to the op or case."""
+
+
+class NotExercised(Verdict):
+    """The check applies, but nothing ran that could have failed."""
+
+
+class Refused(Verdict):
+    """The op refuses the case with a Python exception, or is known to die of it."""
+
+    def __init__(self, message: str, *, deadly: bool = False) -> None:
+        super().__init__(message)
+        self.deadly = deadly
+
+
+class OpRaised(Exception):
+    """An exception that came out of the op, not out of the check. ``error`` is the original."""
+
+    def __init__(self, error: BaseException, what: str) -> None:
+        super().__init__(f"{what} raised {describe_error(error)}")
+        self.error = error
+
+
+def describe_error(error: BaseException) -> str:
+    """Type and first lines of an exception, on one line."""
+    text = " ".join(line.strip() for line in str(error).strip().splitlines()[:3] if line.strip())
+    return f"{type(error).__name__}: {text[:300]}" if text else type(error).__name__
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Run:
+    """One eager call: what went in, what came out, what it left behind."""
+
+    case: Case
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    before: list[tensors.Snapshot]
+    out: Any
+    error: BaseException | None
+    left_behind: list[str]
+    trace: str = ""
+
+    @property
+    def outputs(self) -> list[Any]:
+        """The returned values as a list."""
+        if self.out is None:
+            return []
+        return list(self.out) if isinstance(self.out, tuple) else [self.out]
+
+    def leaves(self) -> list[tuple[str, torch.Tensor]]:
+        """The tensors among the arguments, as they are after the call."""
+        return self.case.leaves((self.args, self.kwargs))
+
+    def results(self) -> list[Any]:
+        """What a caller sees: the outputs, then the mutated arguments."""
+        written = set(self.case.info.mutated) if self.case.info.is_operator else set()
+        return [*self.outputs, *(t for name, t in self.leaves() if name.partition("[")[0] in written)]
+
+
+class Context:
+    """One op on one device (and dtype), for the checks that look at it."""
+
+    def __init__(
+        self,
+        spec: OpSpec,
+        info: ops.OpInfo,
+        *,
+        device: str,
+        dtype: Any = None,
+        seed: int = 0,
+        announce: Announce = silent,
+    ) -> None:
+        self.spec = spec
+        self.info = info
+        self.device = device
+        self.dtype = dtype
+        self.seed = seed
+        self.deadly: dict[str, str] = {}
+        """What killed an earlier child, as ``eager:`` or ``fake:`` and a case's key -> how."""
+        self._announce = announce
+        self._memo: dict[Hashable, Any] = {}
+
+    # -- what there is to look at
+
+    @property
+    def samples(self) -> list[Case]:
+        """The spec's samples on this device. Raises `specs.SpecError` when they cannot be made."""
+
+        def make() -> list[Case]:
+            found = specs.samples(self.spec, device=self.device, dtype=self.dtype, info=self.info)
+            return [cases.of_sample(self.info, sample, self.device) for sample in found]
+
+        return self.memo("samples", make)
+
+    def variants(self, case: Case, group: str) -> list[Case]:
+        """The variants of a sample in one group."""
+        return self.memo(("variants", case.key, group), lambda: variants.derive(case, group))
+
+    @property
+    def deterministic(self) -> bool:
+        """The claim, or what the op's tags say."""
+        if self.spec.deterministic is not None:
+            return self.spec.deterministic
+        return "nondeterministic_seeded" not in self.info.tags
+
+    @property
+    def differentiable(self) -> bool:
+        """The claim, or whether an autograd formula is registered."""
+        if self.spec.differentiable is not None:
+            return self.spec.differentiable
+        return self.info.autograd is not None
+
+    @property
+    def opaque(self) -> bool:
+        """The claim; unclaimed, an op is meant to be opaque."""
+        return self.spec.opaque is not False
+
+    def memo(self, key: Hashable, make: Callable[[], T]) -> T:
+        """``make()``, remembered for the other checks of this op. Exceptions are remembered too."""
+        if key not in self._memo:
+            try:
+                self._memo[key] = (make(), None)
+            except Exception as error:
+                self._memo[key] = (None, error)
+        value, raised = self._memo[key]
+        if raised is not None:
+            raise raised
+        return value  # type: ignore[no-any-return]
+
+    # -- running the op
+
+    def eager(self, case: Case) -> Run:
+        """Call the op on copies of the case's arguments, once for all checks. Exceptions of the op are in
+        ``.error``.
+        """
+        return self.memo(("eager", case.key), lambda: self.call_eager(case))
+
+    def call_eager(self, case: Case) -> Run:
+        """As `eager`, not memoised."""
+        self._not_deadly("eager", case)
+        args, kwargs = case.inputs()
+        before = tensors.snapshot(case.leaves((args, kwargs)))
+        was = state.read()
+        self.announce("eager", case)
+        out, error, trace = None, None, ""
+        try:
+            with self.seeded():
+                out = self.info.op(*args, **kwargs)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as raised:  # an op may raise SystemExit: that is its fault, not the end of the run
+            error, trace = raised, _own_traceback(raised)
+        self.synchronize()
+        self.announce("check", case)
+        return Run(case, args, kwargs, before, out, error, state.changes(was), trace)
+
+    def require(self, case: Case) -> Run:
+        """The eager run of a case that the op must accept for a check to look at it. Raises `Refused` otherwise."""
+        run = self.eager(case)
+        if run.error is not None:
+            raise Refused(describe_error(run.error))
+        return run
+
+    def attempt(self, case: Case) -> Run | None:
+        """The eager run of a case, or None where the op refuses it."""
+        try:
+            return self.require(case)
+        except Refused:
+            return None
+
+    def again(self, case: Case) -> Run:
+        """A second eager run on equal inputs, once for all checks."""
+        return self.memo(("again", case.key), lambda: self.call_eager(case))
+
+    def reference(self, case: Case) -> list[Any] | None:
+        """What the spec's reference makes of a case: outputs, then mutated arguments; None where it raises.
+
+        Raises `SpecError` when it raises on a sample, since the samples are what it is a reference for.
+        """
+
+        def run() -> list[Any] | None:
+            assert self.spec.reference is not None
+            args, kwargs = case.inputs()
+            try:
+                with self.seeded():
+                    out = self.spec.reference(*args, **kwargs)
+            except Exception as error:
+                if case.variant:
+                    return None
+                raise specs.SpecError(f"the reference raised {describe_error(error)}") from error
+            return Run(case, args, kwargs, [], out, None, []).results()
+
+        return self.memo(("reference", case.key), run)
+
+    @staticmethod
+    def dirty_memory(run: Run) -> None:
+        """Fill memory of the outputs' sizes with odd bytes and free it, so that the allocator hands it out next."""
+        held = []
+        for out in tensors.tensors(run.outputs):
+            if tensors.strided(out):
+                held += [
+                    torch.full((out.untyped_storage().nbytes(),), 0xA5, dtype=torch.uint8, device=out.device)
+                    for _ in range(4)
+                ]
+        del held
+
+    @staticmethod
+    def describe_error(error: BaseException) -> str:
+        """Type and first lines of an exception, on one line."""
+        return describe_error(error)
+
+    def call(self, fn: Callable[..., T], *args: Any, what: str = "the op", **kwargs: Any) -> T:
+        """``fn(*args, **kwargs)`` with the seed set; an exception becomes `OpRaised`, so that it counts as the op's."""
+        try:
+            with self.seeded():
+                return fn(*args, **kwargs)
+        except (KeyboardInterrupt, Verdict):
+            raise
+        except BaseException as error:
+            raise OpRaised(error, what) from error
+
+    def fake(self, case: Case) -> fakes.FakeRun:
+        """Call the op on fake copies of the case's arguments, once for all checks."""
+
+        def run() -> fakes.FakeRun:
+            self._not_deadly("fake", case)
+            self.announce("fake", case)
+            try:
+                return fakes.run(self.info.op, case)
+            finally:
+                self.announce("check", case)
+
+        return self.memo(("fake", case.key), run)
+
+    def _not_deadly(self, what: str, case: Case) -> None:
+        if (how := self.deadly.get(f"{what}:{case.key}")) is not None:
+            raise Refused(how, deadly=True)
+
+    @contextlib.contextmanager
+    def seeded(self) -> Iterator[None]:
+        """Seed torch, Python and NumPy, and put torch's generator back afterwards."""
+        rng = torch.get_rng_state()
+        torch.manual_seed(self.seed)
+        random.seed(self.seed)
+        if (numpy := sys.modules.get("numpy")) is not None:
+            numpy.random.seed(self.seed)
+        try:
+            yield
+        finally:
+            torch.set_rng_state(rng)
+
+    def synchronize(self) -> None:
+        """Wait for the device, so that its errors are raised here and not in a later check."""
+        if self.device.startswith("cuda"):
+            torch.cuda.synchronize()
+
+    def announce(self, what: str, case: Case) -> None:
+        """Tell the parent what is about to run."""
+        self._announce(what, case.key, case.group or "sample")
+
+    # -- verdicts
+
+    def compare(self, actual: Any, expected: Any, *, names: str = "output", exact: bool = False) -> str | None:
+        """How two nests of outputs differ, with the spec's tolerances; None when they agree."""
+        tolerances = (0.0, 0.0) if exact else self.spec.tolerances
+        return compare.values(actual, expected, tolerances=tolerances, names=names)
+
+    def fail(self, message: str) -> NoReturn:
+        """End the check on this case: the op is at fault. The message's first line says how, with values."""
+        raise Failed(message)
+
+    def warn(self, message: str) -> NoReturn:
+        """End the check on this case with something the op's author should know."""
+        raise Warned(message)
+
+    def skip(self, reason: str) -> NoReturn:
+        """End the check on this case: it does not apply."""
+        raise Skipped(reason)
+
+    def not_exercised(self, reason: str) -> NoReturn:
+        """End the check on this case: it applies, but nothing that could fail was run."""
+        raise NotExercised(reason)
+
+
+def _own_traceback(error: BaseException) -> str:
+    """The traceback of an exception, without the frames of this package."""
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if "/opcheck_suite/" not in f.filename]
+    return "".join(traceback.format_list(frames[-12:])) + "".join(traceback.format_exception_only(error))

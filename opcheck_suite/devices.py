@@ -1,0 +1,62 @@
+"""Which devices a run is made on."""
+
+from __future__ import annotations
+
+import torch
+
+from opcheck_suite.registry import UsageError, did_you_mean
+
+_KNOWN = ("cpu", "cuda", "xpu", "mps", "hpu", "mtia", "meta")
+
+
+def select(text: str) -> tuple[str, ...]:
+    """The device types meant by ``--device``: ``cpu``, ``cuda,cpu``, or ``auto`` for the CPU and what else is there.
+
+    Raises UsageError for a device that torch does not know or this machine does not have: a run that was asked for on a
+    device must not pass by skipping it.
+    """
+    if text == "auto":
+        accelerator = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
+        return ("cpu",) if accelerator is None else ("cpu", accelerator.type)
+    chosen = tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
+    if not chosen:
+        raise UsageError("--device is empty; give cpu, cuda, or auto")
+    for name in chosen:
+        _require(name)
+    return chosen
+
+
+def _require(name: str) -> None:
+    try:
+        kind = torch.device(name).type
+    except RuntimeError:
+        raise UsageError(f"unknown device {name!r}{did_you_mean(name, _KNOWN)}") from None
+    if kind == "meta":
+        raise UsageError(
+            "device 'meta' holds no data, so that nothing can be checked on it; fake.* checks need no device"
+        )
+    if kind == "cpu":
+        return
+    module = getattr(torch, kind, None)
+    if module is None or not getattr(module, "is_available", lambda: False)():
+        build = f"torch {torch.__version__} is built without it" if _unbuilt(kind) else "no such device was found"
+        raise UsageError(
+            f"device {name!r} is not available on this machine: {build}; use --device auto to take what is there"
+        )
+
+
+def _unbuilt(kind: str) -> bool:
+    if kind == "cuda":
+        return torch.version.cuda is None and torch.version.hip is None
+    return False
+
+
+def describe(names: tuple[str, ...]) -> str:
+    """The devices with the names of their hardware."""
+    found = []
+    for name in names:
+        module = getattr(torch, torch.device(name).type, None)
+        named = name != "cpu" and hasattr(module, "get_device_name")
+        model = module.get_device_name() if named and module is not None and module.is_available() else ""
+        found.append(f"{name} ({model})" if model else name)
+    return ", ".join(found)

@@ -1,0 +1,438 @@
+"""Plan a run (specs x checks x devices -> units) and carry it out (units -> results).
+
+Every planned unit yields at least one result, whatever the op does to its process.
+"""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import dataclasses
+import platform
+import select
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import torch
+
+import opcheck_suite
+from opcheck_suite import compiling, isolate, registry, specs
+from opcheck_suite import devices as machine
+from opcheck_suite.model import Outcome, Report, Result, Tier, Unit
+from opcheck_suite.options import RunOptions
+from opcheck_suite.registry import UsageError, did_you_mean
+from opcheck_suite.session import Row, Session
+
+#: Called with every result as it comes in, and with the unit that it belongs to when that unit is finished.
+Listener = Callable[[Result | Unit], None]
+
+#: After so many deaths within one unit its remaining samples are given up.
+_MOST_DEATHS = 8
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """What will be run."""
+
+    source: str
+    units: tuple[Unit, ...]
+    entries: dict[str, specs.Entry]
+    options: RunOptions
+    devices: tuple[str, ...]
+
+
+def plan(loaded: specs.Loaded, options: RunOptions, *, devices: tuple[str, ...] | None = None) -> Plan:
+    """Specs, checks and devices -> units, in the order in which they run.
+
+    ``devices`` replaces those of the options, for plans that run no kernel and so need no device.
+
+    Raises UsageError when a pattern matches nothing or nothing at all would be run.
+    """
+    tier = Tier(options.tier)
+    chosen = _select_ops(loaded.entries, options.ops)
+    checks = registry.select(options.checks, tier=tier)
+    if not checks:
+        raise UsageError("no check is left to run: --checks takes them all away")
+    checks = registry.prerequisites(checks)
+    names = machine.select(options.device) if devices is None else devices
+    units = []
+    for entry in chosen:
+        unknown = [id for id in entry.spec.expected_failures if id not in {c.id for c in registry.all_checks()}]
+        if unknown:
+            near = did_you_mean(unknown[0], (c.id for c in registry.all_checks()))
+            raise UsageError(f"{entry.name}: expected_failures names an unknown check {unknown[0]!r}{near}")
+        for device in names:
+            for dtype in entry.spec.dtypes or (None,):
+                text = str(dtype).removeprefix("torch.") if dtype is not None else ""
+                units += [Unit(entry.name, c.id, device, text) for c in checks]
+    return Plan(loaded.source, tuple(units), {e.name: e for e in chosen}, options, names)
+
+
+def _select_ops(entries: Iterable[specs.Entry], patterns: tuple[str, ...]) -> list[specs.Entry]:
+    import fnmatch
+
+    entries = list(entries)
+    chosen = set()
+    for pattern in patterns:
+        hit = {e.name for e in entries if fnmatch.fnmatchcase(e.name, pattern) or e.name.partition("::")[0] == pattern}
+        if not hit:
+            raise UsageError(
+                f"no op in the selection matches {pattern!r}{did_you_mean(pattern, (e.name for e in entries))}"
+            )
+        chosen |= hit
+    return [e for e in entries if not patterns or e.name in chosen]
+
+
+def preflight(plan: Plan) -> None:
+    """Make every spec's samples once, in a child, so that a sample that does not fit its schema is told before the run.
+
+    Raises UsageError for the first that does not. What dies or raises otherwise is left to the run to report.
+    """
+
+    def serve(_: isolate.Commands, send: isolate.Send) -> None:
+        for entry, device, dtype in sorted({(u.op, u.device, u.dtype) for u in plan.units}):
+            try:
+                Session(plan.entries[entry]).context(device, dtype).samples  # noqa: B018 - making them is the point
+            except UsageError as error:
+                send({"misfit": str(error)})
+                return
+            except specs.SpecError:
+                continue
+
+    if not isolate.available() or plan.options.isolate == "never":
+        return
+    child = isolate.Child(serve, memory_limit=0)
+    try:
+        while (event := child.receive(timeout=plan.options.timeout or 600)) is not None:
+            raise UsageError(event["misfit"])
+    except EOFError:
+        pass
+    finally:
+        child.kill()
+
+
+def run(plan: Plan, *, listener: Listener = lambda _: None) -> Report:
+    """Carry out a plan. Children that are running are ended when this is interrupted."""
+    start = time.perf_counter()
+    results: dict[Unit, list[Result]] = collections.defaultdict(list)
+    with Runner(plan) as runner:
+        for event in runner.run(plan.units):
+            if isinstance(event, Result):
+                results[event.unit].append(event)
+            listener(event)
+    ordered = [r for unit in plan.units for r in results[unit]]
+    return report(plan, ordered, seconds=time.perf_counter() - start)
+
+
+def report(plan: Plan, results: Iterable[Result], *, seconds: float) -> Report:
+    """Results with the environment and options they were made in."""
+    return Report(
+        results=tuple(results),
+        environment=environment(plan.devices),
+        options=plan.options.as_dict() | {"source": plan.source},
+        ops={name: entry.spec.about for name, entry in plan.entries.items()},
+        seconds=seconds,
+    )
+
+
+def environment(names: tuple[str, ...]) -> dict[str, str]:
+    """What the results depend on besides the ops."""
+    return {
+        "torch": torch.__version__,
+        "python": platform.python_version(),
+        "platform": f"{platform.system()} {platform.machine()}",
+        "device": machine.describe(names),
+        "opcheck_suite": opcheck_suite.__version__,
+    }
+
+
+class Runner:
+    """Runs units, each op in a child of its own that lives until the op's last unit is done."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.isolated = plan.options.isolate != "never" and isolate.available()
+        self._jobs: dict[str, _Job] = {}
+        self._sessions: dict[str, Session] = {}
+
+        if any(registry.get(u.check).tier != "static" for u in plan.units):
+            compiling.prepare()  # once here, not in every child
+
+    def __enter__(self) -> Runner:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        for job in self._jobs.values():
+            job.kill()
+
+    def run(self, units: Iterable[Unit]) -> Iterator[Result | Unit]:
+        """The results of units as they come, and each unit after its last result."""
+        by_op: dict[str, list[Unit]] = collections.defaultdict(list)
+        for unit in units:
+            by_op[unit.op].append(unit)
+        waiting = collections.deque(by_op.items())
+        live: list[_Job] = []
+        while waiting or live:
+            while waiting and len(live) < self.plan.options.jobs:
+                name, queue = waiting.popleft()
+                if (ready := self._without_child(name, queue)) is not None:
+                    yield from ready
+                    continue
+                live.append(self._job(name, queue))
+            for job in self._ready(live):
+                yield from job.step()
+                if job.idle:
+                    live.remove(job)
+                    self._jobs.pop(job.entry.name).close()
+
+    def run_unit(self, unit: Unit) -> list[Result]:
+        """The results of one unit. The op's child is kept for the next unit of the same op."""
+        for name in [n for n in self._jobs if n != unit.op]:
+            self._jobs.pop(name).close()
+        if (ready := self._without_child(unit.op, [unit])) is not None:
+            return [event for event in ready if isinstance(event, Result)]
+        job = self._job(unit.op, [unit])
+        found: list[Result] = []
+        while not job.idle:
+            for ready_job in self._ready([job]):
+                found += [event for event in ready_job.step() if isinstance(event, Result)]
+        return found
+
+    def _job(self, name: str, queue: list[Unit]) -> _Job:
+        job = self._jobs.get(name)
+        if job is None:
+            job = self._jobs[name] = _Job(self.plan.entries[name], self.plan.options)
+        job.add(queue)
+        return job
+
+    def _ready(self, live: list[_Job]) -> list[_Job]:
+        """The jobs with something to read, after at most 50 ms, and those whose child has just been killed."""
+        if not live:
+            return []
+        fds = {job.child.fileno(): job for job in live if job.child is not None}
+        readable, _, _ = select.select(list(fds), [], [], 0.05)
+        for job in live:
+            job.check_limits()
+        return [fds[fd] for fd in readable] or [job for job in live if job.gone()]
+
+    def _without_child(self, name: str, queue: list[Unit]) -> list[Result | Unit] | None:
+        """The results of units that need no child, or None."""
+        entry = self.plan.entries[name]
+        if entry.info is None:
+            missing: list[Result | Unit] = []
+            for unit in queue:
+                missing += [*_unavailable(entry, unit, self.plan.options), unit]
+            return missing
+        if self.isolated:
+            return None
+        if name not in self._sessions:
+            self._sessions[name] = Session(entry, seed=self.plan.options.seed)
+        events: list[Result | Unit] = []
+        for unit in queue:
+            rows = [_result(unit, row) for row in self._sessions[name].run(unit)]
+            events += [*expect(entry, rows), unit]
+        return events
+
+
+class _Job:
+    """The units of one op, and the child that runs them now."""
+
+    def __init__(self, entry: specs.Entry, options: RunOptions) -> None:
+        self.entry = entry
+        self.child: isolate.Child | None = None
+        self._options = options
+        self._queue: collections.deque[Unit] = collections.deque()
+        self._results: list[Result] = []
+        self._done: set[str] = set()
+        self._deadly: dict[str, str] = {}
+        self._deaths = 0
+        self._at: tuple[str, str, str] = ("", "", "")
+        self._step_started = time.perf_counter()
+        self._no_samples = ""
+
+    def add(self, units: Iterable[Unit]) -> None:
+        """Queue units, and start on them if nothing is under way."""
+        was_idle = self.idle
+        self._queue.extend(units)
+        if was_idle and self._queue:
+            self._begin()
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is left to do."""
+        return not self._queue
+
+    def _begin(self) -> None:
+        self._results, self._done, self._deaths = [], set(), 0
+        self._command()
+
+    def _command(self) -> None:
+        if self.child is None:
+            limit = int(self._options.memory * 2**30)
+            self.child = isolate.Child(self._serve, memory_limit=limit)
+        self._at = ("", "", "")
+        self._step_started = time.perf_counter()
+        self.child.send(
+            {"unit": dataclasses.asdict(self._queue[0]), "done": sorted(self._done), "deadly": self._deadly}
+        )
+
+    def _serve(self, commands: isolate.Commands, send: isolate.Send) -> None:
+        """Runs in the child."""
+        session = Session(
+            self.entry,
+            seed=self._options.seed,
+            announce=lambda what, key, group: send({"at": [what, key, group]}),
+        )
+        for command in commands:
+            unit = Unit(**command["unit"])
+            for row in session.run(unit, done=frozenset(command["done"]), deadly=command["deadly"]):
+                send({"row": dataclasses.asdict(row)})
+            send({"end": True})
+
+    def step(self) -> Iterator[Result | Unit]:
+        """Take in what the child has said, or that it is gone."""
+        assert self.child is not None
+        try:
+            while not self.idle and (event := self.child.receive(timeout=0)) is not None:
+                yield from self._take(event)
+        except EOFError:
+            death = self.child.bury()
+            self.child = None
+            yield from self._after(death)
+
+    def _take(self, event: dict[str, Any]) -> Iterator[Result | Unit]:
+        if "at" in event:
+            self._at = tuple(event["at"])
+        elif "row" in event:
+            row = Row(**event["row"] | {"outcome": Outcome(event["row"]["outcome"])})
+            self._results.append(_result(self._queue[0], row))
+            self._done.add(row.sample)
+            self._step_started = time.perf_counter()
+        else:
+            yield from self._finish()
+
+    def _finish(self) -> Iterator[Result | Unit]:
+        unit = self._queue.popleft()
+        yield from expect(self.entry, self._results)
+        yield unit
+        if self._queue:
+            self._begin()
+
+    def _after(self, death: isolate.Death) -> Iterator[Result | Unit]:
+        """Report the death where it belongs, and go on with what the child had left to do."""
+        unit = self._queue[0]
+        what, key, group = self._at
+        sample, _, variant = key.partition("|")
+        self._deaths += 1
+        if what in ("", "samples"):
+            text = f"the process ended while the samples were made: {death.how}"
+            self._record(unit, Row("", Outcome.ERROR, text, detail=death.output))
+            yield from self._finish()
+            return
+        owner = registry.owner(what, group)
+        if what in ("eager", "fake"):
+            self._deadly[f"{what}:{key}"] = f"it ends the process ({death.how}): see {owner}"
+        if what == "check" or owner == unit.check or self._deaths >= _MOST_DEATHS:
+            label = f"{sample}, {variant}" if variant else sample
+            outcome = Outcome.TIMEOUT if death.timed_out else Outcome.CRASH
+            kind = {"eager": "the op, called", "fake": "the op, called with fake tensors,"}.get(
+                what, "the process, at work"
+            )
+            text = f"{kind} on {label}: {death.how}"
+            self._record(unit, Row(sample, outcome, text, time.perf_counter() - self._step_started, 1, death.output))
+        if self._deaths >= _MOST_DEATHS:
+            yield from self._finish()
+        else:
+            self._command()
+
+    def _record(self, unit: Unit, row: Row) -> None:
+        self._results.append(_result(unit, row))
+        self._done.add(row.sample)
+
+    def check_limits(self) -> None:
+        """Kill the child if it exceeds the limits of the run."""
+        if self.child is not None:
+            self.child.check_limits(timeout=self._options.timeout)
+
+    def gone(self) -> bool:
+        """Whether the child has ended without its pipe having closed."""
+        return self.child is not None and self.child.gone()
+
+    def close(self) -> None:
+        """End the child in an orderly way."""
+        if self.child is not None:
+            self.child.close()
+            self.child = None
+
+    def kill(self) -> None:
+        """End the child at once."""
+        if self.child is not None:
+            self.child.kill()
+            self.child = None
+
+
+def _result(unit: Unit, row: Row) -> Result:
+    return Result(
+        op=unit.op,
+        check=unit.check,
+        device=unit.device,
+        dtype=unit.dtype,
+        sample=row.sample,
+        outcome=row.outcome,
+        message=row.message,
+        seconds=row.seconds,
+        cases=row.cases,
+        detail=row.detail,
+    )
+
+
+def _unavailable(entry: specs.Entry, unit: Unit, options: RunOptions) -> list[Result]:
+    """The result of a unit whose op this machine cannot have."""
+    capability, reason = next(iter(entry.spec.unavailable.items()))
+    if capability in options.require:
+        text = f"--require {capability}: {reason}"
+        return [_result(unit, Row("", Outcome.ERROR, text))]
+    return [_result(unit, Row("", Outcome.SKIP, reason))]
+
+
+def expect(entry: specs.Entry, results: list[Result]) -> list[Result]:
+    """Results of one unit with the spec's expected failures taken into account.
+
+    A bad result of a check that is expected to fail is an ``xfail``. When none of the unit's results is bad, those that
+    passed are an ``xpass``: the entry should go.
+    """
+    if not results or (reason := entry.spec.expected_failures.get(results[0].check)) is None:
+        return results
+    expected = (Outcome.FAIL, Outcome.CRASH, Outcome.TIMEOUT, Outcome.WARN)
+    if any(r.outcome in expected for r in results):
+        return [
+            dataclasses.replace(r, outcome=Outcome.XFAIL, message=f"{reason}\n{r.message}")
+            if r.outcome in expected
+            else r
+            for r in results
+        ]
+    text = f"expected to fail ({reason}), but passes: remove it from expected_failures"
+    return [
+        dataclasses.replace(r, outcome=Outcome.XPASS, message=text) if r.outcome is Outcome.PASS else r for r in results
+    ]
+
+
+def can_fork_safely() -> bool:
+    """Whether a child of this process can use torch: a backward run or thread pool in the parent may prevent it."""
+    if not isolate.available():
+        return False
+
+    def serve(_: isolate.Commands, send: isolate.Send) -> None:
+        x = torch.ones(100_000, requires_grad=True)
+        (x * 2).sum().backward()
+        send({"alive": True})
+
+    child = isolate.Child(serve, memory_limit=0)
+    try:
+        return child.receive(timeout=5) is not None
+    except EOFError:
+        return False
+    finally:
+        with contextlib.suppress(Exception):
+            child.kill()

@@ -1,0 +1,194 @@
+"""The pytest door: ``pytest --opcheck my_ops.specs``, or tests made with ``parametrize_with_checks``.
+
+Importing this module imports neither torch nor the engine: pytest loads it in every session where it is installed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import pathlib
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from opcheck_suite import options
+from opcheck_suite.model import ConformanceError, Outcome, Report, Result, Unit
+from opcheck_suite.registry import UsageError
+
+#: Results ride to pytest-xdist's controller as properties of tests; they are plain JSON values.
+_PROPERTY = "opcheck_result"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Declare ``--opcheck`` and its options. All are prefixed: libraries often have a ``--device`` of their own."""
+    group = parser.getgroup("opcheck", "conformance of PyTorch custom operators")
+    group.addoption(
+        "--opcheck",
+        action="append",
+        default=[],
+        metavar="TARGET",
+        help="check the ops of a module with SPECS, a file, a module that registers ops, or a namespace; repeatable",
+    )
+    group.addoption("--opcheck-only", action="store_true", help="run the conformance checks and no other test")
+    group.addoption(
+        "--opcheck-report",
+        action="append",
+        default=[],
+        metavar="PATH",
+        help="write a report; its ending says how: .json, .md, .txt",
+    )
+    options.add_to_pytest(group)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Check the options, and prepare for forking, before anything imports torch."""
+    if not config.getoption("opcheck"):
+        return
+    from opcheck_suite import reports
+
+    try:
+        _run_options(config)
+        for path in config.getoption("opcheck_report"):
+            reports.format_of(path)
+    except UsageError as error:
+        raise pytest.UsageError(f"opcheck: {error}") from None
+    if "torch" not in sys.modules:
+        options.single_threaded()
+    config.pluginmanager.register(_Conformance(config), "opcheck-conformance")
+
+
+def _run_options(config: pytest.Config) -> options.RunOptions:
+    """The run's options. ``--device`` counts where a conftest.py has defined it and ``--opcheck-device`` is not
+    given.
+    """
+    chosen = options.from_namespace(config.option, prefix="opcheck_")
+    device = config.getoption("device", None)
+    if config.getoption("opcheck_device") is None and device:
+        text = device if isinstance(device, str) else ",".join(map(str, device))
+        chosen = dataclasses.replace(chosen, device=text)
+    return chosen
+
+
+class _Conformance:
+    """The part of the plugin that exists only when ``--opcheck`` is given."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.config = config
+        self.runners: list[Any] = []
+        self.results: list[Result] = []
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_modifyitems(
+        self, session: pytest.Session, config: pytest.Config, items: list[pytest.Item]
+    ) -> None:
+        """Add one item for each unit. First of all hooks, so that -k, -m and --lf select among them."""
+        if config.getoption("opcheck_only"):
+            config.hook.pytest_deselected(items=list(items))
+            items.clear()
+        try:
+            for target in config.getoption("opcheck"):
+                items.extend(self._collect(session, target))
+        except UsageError as error:
+            raise pytest.UsageError(f"opcheck: {error}") from None
+
+    def _collect(self, session: pytest.Session, target: str) -> Iterator[pytest.Item]:
+        from opcheck_suite import engine, specs
+        from opcheck_suite.api import unit_id
+
+        plan = engine.plan(specs.load(target), _run_options(self.config))
+        engine.preflight(plan)
+        runner = engine.Runner(plan)
+        self.runners.append(runner)
+        parent = _Target.from_parent(session, name=target, nodeid=target)
+        for unit in plan.units:
+            item = UnitItem.from_parent(parent, name=unit_id(unit), unit=unit, runner=runner)
+            item.add_marker(pytest.mark.xdist_group(unit.op)) if self.config.pluginmanager.hasplugin("xdist") else None
+            yield item
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Gather results, here and from xdist's workers."""
+        if report.when == "call":
+            for name, value in report.user_properties:
+                if name == _PROPERTY and isinstance(value, dict):
+                    self.results.append(Result(**value | {"outcome": Outcome(value["outcome"])}))
+
+    def pytest_sessionfinish(self) -> None:
+        """End the children."""
+        for runner in self.runners:
+            runner.__exit__()
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        """Print the matrix, and write the reports that were asked for."""
+        if not self.results or hasattr(self.config, "workerinput"):
+            return
+        import importlib
+
+        from opcheck_suite import reports
+        from opcheck_suite.reports import text
+
+        report = self._report()
+        terminalreporter.section("conformance")
+        for line in (text.header(report), "", *text.table(report).splitlines(), "", *text.summary(report).splitlines()):
+            terminalreporter.write_line(line)
+        for path in self.config.getoption("opcheck_report"):
+            render = importlib.import_module(f"opcheck_suite.reports.{reports.format_of(path)}").render
+            reports.write(path, render(report))
+            terminalreporter.write_line(f"wrote {path}")
+
+    def _report(self) -> Report:
+        from opcheck_suite import devices, engine
+
+        chosen = _run_options(self.config)
+        ordered = sorted(self.results, key=lambda r: r.op)
+        return Report(
+            results=tuple(ordered),
+            environment=engine.environment(devices.select(chosen.device)),
+            options=chosen.as_dict() | {"source": " ".join(self.config.getoption("opcheck"))},
+            ops={r.op: "" for r in ordered},
+            seconds=sum(r.seconds for r in ordered),
+        )
+
+
+class _Target(pytest.Collector):
+    """Parent of the items of one target."""
+
+    def collect(self) -> list[pytest.Item]:
+        """Nothing: the items are added when all of a session's are known."""
+        return []
+
+
+class UnitItem(pytest.Item):
+    """One check of one op on one device as a test."""
+
+    def __init__(self, *, unit: Unit, runner: Any, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.unit = unit
+        self._runner = runner
+
+    def runtest(self) -> None:
+        """Run the unit; raise for a bad result, skip where nothing ran, xfail where failure is expected."""
+        from opcheck_suite import engine
+        from opcheck_suite.reports import text
+
+        results = self._runner.run_unit(self.unit)
+        for r in results:
+            self.user_properties.append((_PROPERTY, dataclasses.asdict(r) | {"outcome": r.outcome.value}))
+        report = engine.report(self._runner.plan, results, seconds=sum(r.seconds for r in results))
+        if report.bad:
+            raise ConformanceError(text.failures(report))
+        if reason := text.not_run(results):
+            pytest.skip(reason)
+        if reason := text.expected(results):
+            pytest.xfail(reason)
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        """The failure as the report shows it, without a traceback of the harness."""
+        if isinstance(excinfo.value, ConformanceError):
+            return str(excinfo.value)
+        return super().repr_failure(excinfo, style)
+
+    def reportinfo(self) -> tuple[pathlib.Path, int | None, str]:
+        """Where the item is said to be: it belongs to an op, not to a file."""
+        return self.path, None, f"{self.unit}"

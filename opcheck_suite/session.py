@@ -1,0 +1,204 @@
+"""Run one check on one op, and turn what happens into rows. This is the part that lives in a child process."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+
+from opcheck_suite import context, registry, specs
+from opcheck_suite.context import Context
+from opcheck_suite.inputs.cases import Case
+from opcheck_suite.model import Check, Outcome, Unit, worst
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """What one check said of one sample: a `Result` without the unit."""
+
+    sample: str
+    outcome: Outcome
+    message: str = ""
+    seconds: float = 0.0
+    cases: int = 0
+    detail: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class _Finding:
+    """What one check said of one case."""
+
+    case: Case | None
+    outcome: Outcome
+    message: str = ""
+    detail: str = ""
+    ran: bool = True
+
+
+class Session:
+    """The checks of one op. Contexts, and with them memoised runs, live as long as the session."""
+
+    def __init__(self, entry: specs.Entry, *, seed: int = 0, announce: context.Announce = context.silent) -> None:
+        self.entry = entry
+        self._seed = seed
+        self._announce = announce
+        self._contexts: dict[tuple[str, str], Context] = {}
+
+    def context(self, device: str, dtype: str) -> Context:
+        """The context of the op for a device and dtype (named as in a unit)."""
+        key = (device, dtype)
+        if key not in self._contexts:
+            assert self.entry.info is not None
+            self._contexts[key] = Context(
+                self.entry.spec,
+                self.entry.info,
+                device=device,
+                dtype=getattr(torch, dtype) if dtype else None,
+                seed=self._seed,
+                announce=self._announce,
+            )
+        return self._contexts[key]
+
+    def run(
+        self, unit: Unit, *, done: frozenset[str] = frozenset(), deadly: dict[str, str] | None = None
+    ) -> Iterator[Row]:
+        """The rows of a unit. ``done`` names samples that an earlier child finished, ``deadly`` the inputs that ended
+        it.
+        """
+        check = registry.get(unit.check)
+        ctx = self.context(unit.device, unit.dtype)
+        ctx.deadly = dict(deadly or {})
+        start = time.perf_counter()
+        reason = inapplicable(check, ctx)
+        if reason is not None:
+            yield Row("", *reason, seconds=time.perf_counter() - start)
+            return
+        if check.scope == "op":
+            finding = _guard(check, lambda: check.fn(ctx), None)
+            yield _row(check, "", [finding], time.perf_counter() - start)
+            return
+        yield from self._over_samples(check, ctx, done)
+
+    def _over_samples(self, check: Check, ctx: Context, done: frozenset[str]) -> Iterator[Row]:
+        start = time.perf_counter()
+        self._announce("samples", "", "")
+        try:
+            samples = ctx.samples
+        except (specs.SpecError, registry.UsageError) as error:
+            yield Row("", Outcome.ERROR, f"the spec is at fault: {error}", detail=traceback.format_exc())
+            return
+        if not samples:
+            yield Row("", Outcome.NOT_EXERCISED, "the op has no samples")
+            return
+        seen = set()
+        for sample in samples:
+            if check.scope == "signature":
+                if sample.signature() in seen:
+                    continue
+                seen.add(sample.signature())
+            if sample.sample in done:
+                continue
+            findings = list(self._over_cases(check, ctx, sample))
+            now = time.perf_counter()
+            yield _row(check, sample.sample, findings, now - start)
+            start = now
+
+    def _over_cases(self, check: Check, ctx: Context, sample: Case) -> Iterator[_Finding]:
+        base = check.id != "values.runs" and self._base_fails(ctx, sample)
+        if base:
+            yield _Finding(sample, Outcome.NOT_EXERCISED, base, ran=False)
+            return
+        for group in check.variants:
+            for case in [sample] if group == "sample" else ctx.variants(sample, group):
+                ctx.announce("check", case)
+                finding = _guard(check, lambda case=case: check.fn(ctx, case), case)  # type: ignore[misc]
+                yield finding
+                if finding.outcome.bad and check.scope == "signature":
+                    return
+
+    @staticmethod
+    def _base_fails(ctx: Context, sample: Case) -> str | None:
+        try:
+            ctx.require(sample)
+        except context.Refused:
+            return "the op fails on this sample: see values.runs"
+        return None
+
+
+def inapplicable(check: Check, ctx: Context) -> tuple[Outcome, str] | None:
+    """Why a check is not run on an op at all, as the outcome and the reason; None when it is run."""
+    if not ctx.info.is_operator and check.id != "registration.operator":
+        return Outcome.SKIP, "a plain function, not an operator: see registration.operator"
+    if check.tier != "static" and ctx.info.kernel_for(ctx.device) is None:
+        if ctx.spec.devices is None and ctx.device != "cpu":
+            return Outcome.SKIP, f"the op has no kernel for {ctx.device}"
+        return Outcome.NOT_EXERCISED, f"no kernel for {ctx.device}: see registration.kernel"
+    if check.applies is not None and (reason := check.applies(ctx)) is not None:
+        return Outcome.SKIP, reason
+    return None
+
+
+def _guard(check: Check, run: Callable[[], Any], case: Case | None) -> _Finding:
+    """Run a check on a case; whose fault an exception is depends on where it came from."""
+    try:
+        run()
+    except context.Failed as verdict:
+        outcome = Outcome.WARN if check.severity is Outcome.WARN else Outcome.FAIL
+        return _Finding(case, outcome, str(verdict))
+    except context.Warned as verdict:
+        return _Finding(case, Outcome.WARN, str(verdict))
+    except context.Skipped as verdict:
+        return _Finding(case, Outcome.SKIP, str(verdict), ran=False)
+    except context.NotExercised as verdict:
+        return _Finding(case, Outcome.NOT_EXERCISED, str(verdict), ran=False)
+    except context.Refused as refusal:
+        return _Finding(case, Outcome.SKIP, f"the op refuses it: {refusal}", ran=False)
+    except context.OpRaised as raised:
+        return _Finding(case, Outcome.FAIL, str(raised), context._own_traceback(raised.error))
+    except specs.SpecError as error:
+        return _Finding(case, Outcome.ERROR, f"the spec is at fault: {error}", traceback.format_exc())
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        text = f"{check.id} itself failed, which says nothing of the op: {context.describe_error(error)}"
+        return _Finding(case, Outcome.ERROR, text, traceback.format_exc())
+    return _Finding(case, Outcome.PASS)
+
+
+def _row(check: Check, sample: str, findings: list[_Finding], seconds: float) -> Row:
+    """One row for a sample: the worst of its cases, shown on the smallest of those."""
+    if not findings:
+        groups = " or ".join(g for g in check.variants if g != "sample")
+        return Row(sample, Outcome.NOT_EXERCISED, f"no {groups} variant can be made of this sample", seconds)
+    outcome = worst(f.outcome for f in findings)
+    found = [f for f in findings if f.outcome is outcome]
+    ran = sum(f.ran for f in findings)
+    if outcome is Outcome.PASS:
+        return Row(sample, outcome, "", seconds, ran)
+    smallest = min(found, key=_size)
+    message = smallest.message
+    if outcome in (Outcome.SKIP, Outcome.NOT_EXERCISED):
+        counted = Counter(f.message for f in found)
+        return Row(sample, outcome, counted.most_common(1)[0][0], seconds, ran)
+    if smallest.case is not None:
+        lines = message.splitlines()
+        lines.insert(1, f"call    {smallest.case.describe()}")
+        if smallest.case.variant:
+            lines.insert(1, f"input   {smallest.case.label}")
+        others = [f.case.variant or "the sample itself" for f in found if f is not smallest and f.case is not None]
+        if others:
+            more = f" and {len(others) - 4} more" if len(others) > 4 else ""
+            lines.append(f"also    {', '.join(others[:4])}{more}")
+        message = "\n".join(lines)
+    return Row(sample, outcome, message, seconds, ran, smallest.detail)
+
+
+def _size(finding: _Finding) -> int:
+    if finding.case is None:
+        return 0
+    return sum(t.numel() for _, t in finding.case.leaves()) + bool(finding.case.variant)

@@ -1,0 +1,95 @@
+"""The state of the process that an operator must leave as it found it."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+#: Bytes that one call may write to stdout and stderr before that counts as a fault.
+OUTPUT_LIMIT = 64 * 1024
+
+
+def _open(descriptor: int) -> bool:
+    try:
+        os.fstat(descriptor)
+    except OSError:
+        return False
+    return True
+
+
+def _written() -> int:
+    """Bytes written so far to the child's capture file, 0 where stdout is not a file."""
+    sys.stdout.flush() if sys.stdout and not sys.stdout.closed else None
+    try:
+        return os.fstat(1).st_size
+    except OSError:
+        return 0
+
+
+_READ: dict[str, Callable[[], Any]] = {
+    "grad mode": torch.is_grad_enabled,
+    "inference mode": torch.is_inference_mode_enabled,
+    "default dtype": torch.get_default_dtype,
+    "deterministic algorithms": torch.are_deterministic_algorithms_enabled,
+    "number of threads": torch.get_num_threads,
+    "autocast on cpu": lambda: torch.is_autocast_enabled("cpu"),
+    "float32 matmul precision": torch.get_float32_matmul_precision,
+    "anomaly mode": torch.is_anomaly_enabled,
+    "working directory": os.getcwd,
+    "warning filters": lambda: len(warnings.filters),
+    "stdout": lambda: "open" if _open(1) and sys.stdout is not None and not sys.stdout.closed else "closed",
+    "stderr": lambda: "open" if _open(2) and sys.stderr is not None and not sys.stderr.closed else "closed",
+}
+
+_WRITE: dict[str, Callable[[Any], Any]] = {
+    "grad mode": torch.set_grad_enabled,
+    "default dtype": torch.set_default_dtype,
+    "deterministic algorithms": torch.use_deterministic_algorithms,
+    "number of threads": torch.set_num_threads,
+    "autocast on cpu": lambda on: torch.set_autocast_enabled("cpu", on),
+    "float32 matmul precision": torch.set_float32_matmul_precision,
+    "anomaly mode": torch.set_anomaly_enabled,
+    "working directory": os.chdir,
+}
+
+
+def read() -> dict[str, Any]:
+    """The state now, by name, with the bytes written to stdout and stderr so far."""
+    return {name: get() for name, get in _READ.items()} | {"output": _written()}
+
+
+def changes(before: dict[str, Any]) -> list[str]:
+    """What differs from an earlier `read`, in words; what can be put back is put back."""
+    found = []
+    for name, get in _READ.items():
+        now = get()
+        if now == before[name]:
+            continue
+        found.append(f"{name} was {before[name]}, is {now}")
+        if name in _WRITE:
+            _WRITE[name](before[name])
+    if found and "stdout was open, is closed" in found:
+        reopen()
+    if found and "stderr was open, is closed" in found:
+        reopen()
+    written = _written() - before["output"]
+    if written > OUTPUT_LIMIT:
+        found.append(f"wrote {written:,} bytes to stdout and stderr")
+    return found
+
+
+def reopen() -> None:
+    """Give the process a stdout and stderr again after something closed them."""
+    for descriptor, name in ((1, "stdout"), (2, "stderr")):
+        if not _open(descriptor):
+            null = os.open(os.devnull, os.O_WRONLY)
+            if null != descriptor:
+                os.dup2(null, descriptor)
+                os.close(null)
+        if getattr(sys, name) is None or getattr(sys, name).closed:
+            setattr(sys, name, os.fdopen(os.dup(descriptor), "w"))
