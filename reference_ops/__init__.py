@@ -1,0 +1,1 @@
+"""Operators the suite proves itself on: small, real and conformant ones, and planted faults."""
