@@ -109,10 +109,5 @@ def parametrize_with_checks(
     loaded = specs.load(target) if isinstance(target, str) else specs.Loaded("a list of specs", specs.entries(target))
     plan = engine.plan(loaded, chosen)
     runner = engine.Runner(plan)
-    params = [pytest.param(BoundUnit(runner, unit), id=unit_id(unit)) for unit in plan.units]
+    params = [pytest.param(BoundUnit(runner, unit), id=unit.test_id) for unit in plan.units]
     return pytest.mark.parametrize("unit", params)
-
-
-def unit_id(unit: Unit) -> str:
-    """A unit as a test id: ``my_ops::muladd-fake.strides-cpu``."""
-    return "-".join(part for part in (unit.op, unit.check, unit.device, unit.dtype) if part)

@@ -113,7 +113,7 @@ def _run(args: argparse.Namespace) -> int:
     chosen = options.from_namespace(args)
     render = _renderer(args.format, ("text", "json", "markdown"))
     for path in args.report:
-        reports.format_of(path)
+        reports.prepare(path)
     options.single_threaded()
     from opcheck_suite import engine, specs
     from opcheck_suite.progress import Progress
@@ -127,6 +127,8 @@ def _run(args: argparse.Namespace) -> int:
 
 def _audit(args: argparse.Namespace) -> int:
     render = _renderer(args.format, ("text", "json", "markdown"))
+    for path in args.report:
+        reports.prepare(path)
     options.single_threaded()
     from opcheck_suite import audit, specs
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -36,12 +35,15 @@ def caller(ctx: Context) -> Callable[..., Any]:
 
 
 def graph(ctx: Context, case: Case) -> compiling.Trace:
-    """The trace of a call under backend ``eager``, once for all checks."""
+    """The trace of a call under backend ``eager``, once for all checks. Its ``out`` is an `Outcome`."""
 
     def make() -> compiling.Trace:
-        args, kwargs = case.inputs()
-        with ctx.seeded():
-            return compiling.trace(caller(ctx), *args, backend="eager", kwargs=kwargs)
+        gradients = bool(eager(ctx, case).gradients)
+        trace = compiling.trace(
+            caller(ctx), backend="eager", run=lambda fn: observe(ctx, case, fn, gradients=gradients)
+        )
+        raised = trace.out.error if trace.out is not None else None
+        return trace if raised is None else dataclasses.replace(trace, error=raised)
 
     return ctx.memo(("graph", case.key), make)
 
@@ -118,12 +120,36 @@ def eager(ctx: Context, case: Case) -> Outcome:
     return seen
 
 
-@contextlib.contextmanager
-def compiled(ctx: Context, backend: str, *, fullgraph: bool = True) -> Iterator[Callable[..., Any]]:
-    """The op compiled alone with a backend, in clean caches."""
+def compiled(ctx: Context, case: Case, backend: str) -> Outcome:
+    """What a call compiled with a backend shows, with the gradients that eager has. A graph break is an error."""
+    gradients = bool(eager(ctx, case).gradients)
+    if backend == "eager":
+        trace = graph(ctx, case)
+        return Outcome([], {}, trace.error) if trace.error is not None else trace.out
+    if backend == "aot_eager":
+        return _aot(ctx, case)[0]
+    return _compiled(ctx, case, backend, gradients=gradients)
+
+
+def _compiled(ctx: Context, case: Case, backend: Any, *, gradients: bool) -> Outcome:
     torch._dynamo.reset()
     with compiling.settings():
         try:
-            yield torch.compile(caller(ctx), backend=backend, fullgraph=fullgraph)
+            fn = torch.compile(caller(ctx), backend=backend, fullgraph=True)
+            return observe(ctx, case, fn, gradients=gradients)
         finally:
             torch._dynamo.reset()
+
+
+def _aot(ctx: Context, case: Case) -> tuple[Outcome, list[str]]:
+    def make() -> tuple[Outcome, list[str]]:
+        targets: list[str] = []
+        gradients = bool(eager(ctx, case).gradients)
+        return _compiled(ctx, case, compiling.recording_aot(targets), gradients=gradients), targets
+
+    return ctx.memo(("aot", case.key), make)
+
+
+def aot_targets(ctx: Context, case: Case) -> list[str]:
+    """What the forward graph calls that AOTAutograd hands to the backend, ops as ``ns::name[.overload]``."""
+    return _aot(ctx, case)[1]

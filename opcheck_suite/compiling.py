@@ -15,6 +15,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
+from unittest import mock
 
 import torch
 
@@ -69,7 +70,15 @@ def prepare() -> None:
         import torch._dynamo
         import torch._dynamo.backends.debugging
         import torch._functorch.aot_autograd
-        import torch._inductor.compile_fx  # noqa: F401
+        import torch._inductor.compile_fx
+        import torch._subclasses.schema_check_mode
+        import torch.export
+        import torch.export._trace
+        import torch.utils.cpp_extension  # noqa: F401
+        from torch._inductor import codecache, cpu_vec_isa
+
+        codecache.torch_key()
+        cpu_vec_isa.pick_vec_isa()
 
 
 @contextlib.contextmanager
@@ -90,12 +99,21 @@ def settings() -> Iterator[None]:
         "suppress_errors": False,
         "disable": False,
     }
+    import torch._dynamo.guards
+
+    # Only measures, for a log line, and flushes the processor's caches to do so: a third of the time of a compilation.
+    unmeasured = (
+        mock.patch.object(torch._dynamo.guards, "profile_guard_manager", return_value=0.0)
+        if hasattr(torch._dynamo.guards, "profile_guard_manager")
+        else contextlib.nullcontext()
+    )
     loggers = [logging.getLogger(name) for name in ("torch._dynamo", "torch._inductor", "torch._functorch", "torch.fx")]
     levels = [logger.level for logger in loggers]
     with (
         torch._functorch.config.patch(**known) if known else contextlib.nullcontext(),
         torch._dynamo.config.patch(**dynamo),
         torch._inductor.config.patch(compile_threads=1),
+        unmeasured,
         warnings.catch_warnings(),
     ):
         warnings.simplefilter("ignore")
@@ -116,8 +134,11 @@ def trace(
     fullgraph: bool = False,
     kwargs: dict[str, Any] | None = None,
     more_calls: tuple[tuple[Any, ...], ...] = (),
+    run: Callable[[Callable[..., Any]], Any] | None = None,
 ) -> Trace:
     """Compile ``fn``, call it on ``args``, then on each of ``more_calls``, and return what happened.
+
+    ``run`` replaces the calls: it is given the compiled function, and what it returns is the trace's ``out``.
 
     Dynamo's caches are cleared before and after, and its settings put back. An exception that compiling or running
     raises is in the trace's ``error``.
@@ -145,7 +166,7 @@ def trace(
     with settings():
         try:
             compiled = torch.compile(fn, backend=capture, dynamic=dynamic, fullgraph=fullgraph)
-            out = compiled(*args, **(kwargs or {}))
+            out = run(compiled) if run is not None else compiled(*args, **(kwargs or {}))
             for more in more_calls:
                 out = compiled(*more)
         except (KeyboardInterrupt, MemoryError):
@@ -170,8 +191,29 @@ def trace(
     )
 
 
+def recording_aot(targets: list[str]) -> Callable[..., Any]:
+    """Backend ``aot_eager``, which also notes in ``targets`` what the forward graph calls.
+
+    An op that writes is there as an argument of the higher-order operator that functionalization puts in its place.
+    """
+    from torch._dynamo.backends.common import aot_autograd
+    from torch._dynamo.backends.debugging import boxed_nop
+
+    def keep(module: torch.fx.GraphModule, inputs: list[torch.Tensor]) -> Any:
+        for node in module.graph.nodes:
+            if node.op == "call_function":
+                inner = [arg for arg in node.args if isinstance(arg, torch._ops.OpOverload)]
+                targets.extend(map(_name, inner or [node.target]))
+        return boxed_nop(module, inputs)
+
+    return aot_autograd(fw_compiler=keep, bw_compiler=boxed_nop, keep_inference_input_mutations=True)
+
+
 def _target(node: torch.fx.Node) -> str:
-    target = node.target
+    return _name(node.target)
+
+
+def _name(target: Any) -> str:
     if isinstance(target, torch._ops.OpOverload):
         overload = target._schema.overload_name
         return f"{target._schema.name}.{overload}" if overload else str(target._schema.name)

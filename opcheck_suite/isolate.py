@@ -126,6 +126,8 @@ class Child:
             pid, status = os.waitpid(self.pid, os.WNOHANG)
             if pid:
                 self._status = status
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.killpg(self.pid, signal.SIGKILL)  # what it started ends with it
         return self._status is not None
 
     def _read(self) -> None:
@@ -197,7 +199,8 @@ class Child:
 
     def kill(self) -> None:
         """End the child at once."""
-        self._kill("it was told to stop")
+        if self._status is None:
+            self._kill("it was told to stop")
         self.close()
 
 

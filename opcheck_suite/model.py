@@ -193,6 +193,11 @@ class Unit:
         where = f"{self.device}/{self.dtype}" if self.dtype else self.device
         return f"{self.op} {self.check} {where}"
 
+    @property
+    def test_id(self) -> str:
+        """The unit as the id of a test: ``my_ops::muladd-fake.strides-cpu``."""
+        return "-".join(part for part in (self.op, self.check, self.device, self.dtype) if part)
+
 
 @dataclasses.dataclass(frozen=True)
 class Result:

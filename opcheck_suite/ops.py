@@ -69,7 +69,8 @@ class OpInfo:
     @property
     def from_torch(self) -> bool:
         """Whether PyTorch itself defines the op."""
-        return "/aten/src/" in self.where or self.where.startswith(("torch/", "aten/"))
+        inside = "/aten/src/" in self.where or self.where.startswith(("torch/", "aten/"))
+        return inside and not self.where.startswith("torch/library.py")
 
     @property
     def tags(self) -> tuple[str, ...]:
@@ -295,14 +296,18 @@ def names() -> set[str]:
 
 
 def matching(patterns: Iterable[str]) -> list[str]:
-    """Registered operators whose name matches a glob or equals a namespace, sorted.
+    """Registered operators that match a glob, lie in a namespace, or are overloads of a name; sorted.
 
     Raises UsageError, with the nearest name, for a pattern that matches nothing.
     """
     known = torch._C._dispatch_get_all_op_names()
     found: set[str] = set()
     for pattern in patterns:
-        hit = [n for n in known if fnmatch.fnmatchcase(n, pattern) or n.partition("::")[0] == pattern]
+        hit = [
+            n
+            for n in known
+            if fnmatch.fnmatchcase(n, pattern) or pattern in (n.partition("::")[0], n.partition(".")[0])
+        ]
         if not hit:
             near = did_you_mean(pattern, {n.partition("::")[0] for n in known} | set(known))
             raise UsageError(f"no registered op matches {pattern!r}{near}")

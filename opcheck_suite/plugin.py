@@ -51,7 +51,7 @@ def pytest_configure(config: pytest.Config) -> None:
     try:
         _run_options(config)
         for path in config.getoption("opcheck_report"):
-            reports.format_of(path)
+            reports.prepare(path)
     except UsageError as error:
         raise pytest.UsageError(f"opcheck: {error}") from None
     if "torch" not in sys.modules:
@@ -95,7 +95,6 @@ class _Conformance:
 
     def _collect(self, session: pytest.Session, target: str) -> Iterator[pytest.Item]:
         from opcheck_suite import engine, specs
-        from opcheck_suite.api import unit_id
 
         plan = engine.plan(specs.load(target), _run_options(self.config))
         engine.preflight(plan)
@@ -103,7 +102,7 @@ class _Conformance:
         self.runners.append(runner)
         parent = _Target.from_parent(session, name=target, nodeid=target)
         for unit in plan.units:
-            item = UnitItem.from_parent(parent, name=unit_id(unit), unit=unit, runner=runner)
+            item = UnitItem.from_parent(parent, name=unit.test_id, unit=unit, runner=runner)
             item.add_marker(pytest.mark.xdist_group(unit.op)) if self.config.pluginmanager.hasplugin("xdist") else None
             yield item
 
@@ -138,10 +137,12 @@ class _Conformance:
             terminalreporter.write_line(f"wrote {path}")
 
     def _report(self) -> Report:
-        from opcheck_suite import devices, engine
+        from opcheck_suite import devices, engine, registry
 
         chosen = _run_options(self.config)
-        ordered = sorted(self.results, key=lambda r: r.op)
+        # by name and not as they came: xdist's workers finish in any order
+        rank = {check.id: n for n, check in enumerate(registry.all_checks())}
+        ordered = sorted(self.results, key=lambda r: (r.op, r.device, r.dtype, rank[r.check]))
         return Report(
             results=tuple(ordered),
             environment=engine.environment(devices.select(chosen.device)),

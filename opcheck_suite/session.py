@@ -96,6 +96,7 @@ class Session:
             yield Row("", Outcome.NOT_EXERCISED, "the op has no samples")
             return
         seen = set()
+        lacking: list[str] = []
         for sample in samples:
             if check.scope == "signature":
                 if sample.signature() in seen:
@@ -104,9 +105,15 @@ class Session:
             if sample.sample in done:
                 continue
             findings = list(self._over_cases(check, ctx, sample))
+            if not findings:
+                lacking.append(sample.sample)
             now = time.perf_counter()
             yield _row(check, sample.sample, findings, now - start)
             start = now
+        if len(lacking) == len(samples):
+            yield Row(
+                "", Outcome.NOT_EXERCISED, f"no {_groups(check)} variant can be made of any sample: add a larger one"
+            )
 
     def _over_cases(self, check: Check, ctx: Context, sample: Case) -> Iterator[_Finding]:
         base = check.id != "values.runs" and self._base_fails(ctx, sample)
@@ -173,8 +180,7 @@ def _guard(check: Check, run: Callable[[], Any], case: Case | None) -> _Finding:
 def _row(check: Check, sample: str, findings: list[_Finding], seconds: float) -> Row:
     """One row for a sample: the worst of its cases, shown on the smallest of those."""
     if not findings:
-        groups = " or ".join(g for g in check.variants if g != "sample")
-        return Row(sample, Outcome.NOT_EXERCISED, f"no {groups} variant can be made of this sample", seconds)
+        return Row(sample, Outcome.SKIP, f"no {_groups(check)} variant can be made of this sample", seconds)
     outcome = worst(f.outcome for f in findings)
     found = [f for f in findings if f.outcome is outcome]
     ran = sum(f.ran for f in findings)
@@ -196,6 +202,10 @@ def _row(check: Check, sample: str, findings: list[_Finding], seconds: float) ->
             lines.append(f"also    {', '.join(others[:4])}{more}")
         message = "\n".join(lines)
     return Row(sample, outcome, message, seconds, ran, smallest.detail)
+
+
+def _groups(check: Check) -> str:
+    return " or ".join(g for g in check.variants if g != "sample")
 
 
 def _size(finding: _Finding) -> int:

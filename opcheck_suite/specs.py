@@ -7,6 +7,7 @@ import hashlib
 import importlib
 import importlib.util
 import pathlib
+import pkgutil
 import sys
 from collections.abc import Iterable
 from types import ModuleType
@@ -157,11 +158,11 @@ def _near_module(target: str) -> str:
     try:
         if parent:
             package = importlib.import_module(parent)
-            import pkgutil
-
             known = {f"{parent}.{m.name}" for m in pkgutil.iter_modules(getattr(package, "__path__", []))}
         else:
-            known = {n.partition("::")[0] for n in ops.names()} | {m for m in sys.modules if "." not in m}
+            # what the standard library has is never meant
+            installed = {m.name for m in pkgutil.iter_modules()} - set(sys.stdlib_module_names)
+            known = {n.partition("::")[0] for n in ops.names()} | installed
     except ImportError:
         return ""
     return did_you_mean(target, known)

@@ -146,7 +146,7 @@ def resized(case: Case, old: int, new: int) -> Case | None:
         if old in t.shape:
             changes[name] = _resize(t.detach(), [new if size == old else size for size in t.shape])
             touched = True
-        elif new < old and _may_index(t):
+        elif new < old and _may_index(case, name, t):
             return None
     if not touched:
         return None
@@ -160,8 +160,6 @@ def resized(case: Case, old: int, new: int) -> Case | None:
                 return None
             if old in value:
                 changes[name] = [new if v == old else v for v in value]
-    if new < old and any(_may_index(t) and t.numel() for n, t in case.leaves() if n not in changes):
-        return None
     return case.replace(changes, variant="", group="")
 
 
@@ -171,8 +169,10 @@ def _type(case: Case, name: str) -> str:
     return next((str(a.real_type) for a in case.info.schema.arguments if a.name == name), "")
 
 
-def _may_index(t: torch.Tensor) -> bool:
-    return t.dtype in (torch.int32, torch.int64) and t.numel() > 0
+def _may_index(case: Case, name: str, t: torch.Tensor) -> bool:
+    """Whether a tensor may hold positions in another one: integers that the op only reads."""
+    written = case.info.is_operator and name.partition("[")[0] in case.info.mutated
+    return t.dtype in (torch.int32, torch.int64) and t.numel() > 0 and not written
 
 
 def _resize(t: torch.Tensor, shape: list[int]) -> torch.Tensor:

@@ -21,6 +21,20 @@ def format_of(path: str) -> str:
     return FORMATS[suffix]
 
 
+def prepare(path: str) -> None:
+    """Make the folder that a report goes to, before a long run. Raises UsageError where no report can be written."""
+    format_of(path)
+    target = pathlib.Path(path)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=target.parent):
+            pass
+    except OSError as error:
+        raise UsageError(f"{path!r} cannot be written: {error.strerror or error}") from error
+    if target.is_dir():
+        raise UsageError(f"{path!r} cannot be written: it is a folder")
+
+
 def write(path: str, text: str) -> None:
     """Write a report so that a reader never finds half of it: to a temporary name, then renamed."""
     target = pathlib.Path(path)

@@ -20,6 +20,8 @@ from opcheck_suite.registry import check
     applies=lambda ctx: (
         "the op has no autograd formula, and its spec claims none"
         if not ctx.differentiable
+        else "no autograd formula is registered: see registration.autograd"
+        if ctx.info.autograd is None
         else "torch supports no autograd formula for ops that write to arguments"
         if ctx.info.mutated
         else None
@@ -30,6 +32,7 @@ def gradcheck(ctx, case):
     from torch.autograd.gradcheck import GradcheckError
 
     from opcheck_suite import compilepairs
+    from opcheck_suite.context import OpRaised
 
     wide = case.map(
         lambda t: t.detach().double() if t.is_floating_point() else t.detach(), variant="float64", group="float64"
@@ -52,10 +55,18 @@ def gradcheck(ctx, case):
         ctx.fail(f"no output requires grad, although {', '.join(names)} do")
     steps = {"eps": 1e-6, "atol": 1e-5, "rtol": 1e-3} if exact else {"eps": 1e-2, "atol": 5e-2, "rtol": 5e-2}
     try:
-        with ctx.seeded():
-            torch.autograd.gradcheck(call, inputs, check_undefined_grad=True, check_batched_grad=False, **steps)
-    except GradcheckError as error:
-        ctx.fail(_worst(call, inputs, names, steps["eps"]) or _message(str(error), names))
+        ctx.call(_gradcheck, call, inputs, steps, what="backward")
+    except OpRaised as raised:
+        if not isinstance(raised.error, GradcheckError):
+            raise
+        worst = ctx.call(_worst, call, inputs, names, steps["eps"], what="backward")
+        ctx.fail(worst or _message(str(raised.error), names))
+
+
+def _gradcheck(call, inputs, steps):
+    import torch
+
+    torch.autograd.gradcheck(call, inputs, check_undefined_grad=True, check_batched_grad=False, **steps)
 
 
 def _worst(call, inputs, names, eps):

@@ -19,10 +19,10 @@ from opcheck_suite.registry import check
     applies=lambda ctx: None if ctx.info.fake == "python" else "the op has no fake kernel in Python",
 )
 def impl_abstract(ctx):
-    source = ctx.info.fake_source
+    source, function = ctx.info.fake_source, ctx.info.fake_function
     if ctx.info.definition is None and source and _calls(source, "impl_abstract"):
-        ctx.fail(f"the fake kernel is registered with impl_abstract at {source}")
-    function = ctx.info.fake_function
+        place = source if function is None else f"{function.__module__}.{function.__qualname__}"
+        ctx.fail(f"the fake kernel {place} is registered with impl_abstract")
     if function is not None and _decorated(function, "impl_abstract"):
         ctx.fail(f"the fake kernel {function.__qualname__} is decorated with impl_abstract")
 

@@ -19,8 +19,8 @@ def _applies(ctx):
     id="registration.name",
     title="Function and op have different names",
     what=(
-        "Compares the name of a function decorated with torch.library.custom_op with the op's name; leading "
-        "underscores do not matter."
+        "Looks for the op's name in the name of the function that torch.library.custom_op decorates; a prefix or "
+        "suffix does not matter."
     ),
     why=(
         "Readers look for an op under its function's name, and stack traces, profiles and graphs then name two "
@@ -36,5 +36,5 @@ def _applies(ctx):
 def name(ctx):
     op = ctx.info.name.partition("::")[2].partition(".")[0]
     function = ctx.info.function.__name__
-    if function.strip("_") not in ("", op.strip("_")):
+    if function.strip("_") and op.strip("_") not in function:
         ctx.fail(f"the function is called {function!r}, the op {op!r}")

@@ -41,16 +41,24 @@ def schema(ctx):
             ctx.fail(f"argument {a.name!r} is keyword-only in {'the schema' if a.kwarg_only else 'the function'} alone")
         if a.has_default_value() != b.has_default_value() or a.default_value != b.default_value:
             ctx.fail(f"argument {a.name!r} has {_default(a)} in the schema, {_default(b)} in the function")
-        if str(a.real_type) != str(b.real_type):
-            if str(a.real_type).replace("int", "SymInt") == str(b.real_type):
+        have, want = _spelled(a.real_type), _spelled(b.real_type)
+        if have != want:
+            if have.replace("int", "SymInt") == want:
                 weak.append(a.name)
             else:
-                ctx.fail(f"argument {a.name!r} is {a.real_type} in the schema, {b.real_type} in the function")
+                ctx.fail(f"argument {a.name!r} is {have} in the schema, {want} in the function")
     if [str(r.type) for r in registered.returns] != [str(r.type) for r in inferred.returns]:
         ctx.fail(f"the schema returns {_returns(registered)}, the function {_returns(inferred)}")
     if weak:
         names = ", ".join(map(repr, weak))
         ctx.warn(f"argument {names} is int in the schema: a symbolic size given for it is made a constant; use SymInt")
+
+
+def _spelled(type):
+    """A type in words. torch itself calls both an int and a symbolic one int."""
+    if type.kind() in ("ListType", "OptionalType"):
+        return f"{type.kind().removesuffix('Type')}[{_spelled(type.getElementType())}]"
+    return "SymInt" if type.kind() == "SymIntType" else str(type)
 
 
 def _default(argument):

@@ -19,6 +19,7 @@ from opcheck_suite.registry import check
     docs="https://docs.pytorch.org/docs/stable/generated/torch.numel.html",
     tier="quick",
     variants=("empty",),
+    applies=lambda ctx: None if ctx.info.takes_tensors else "the op takes no tensor",
 )
 def empty(ctx, case):
     run = ctx.require(case)

@@ -3,6 +3,12 @@
 from opcheck_suite.registry import check
 
 
+def _applies(ctx):
+    if not ctx.info.takes_tensors:
+        return "the op takes no tensor"
+    return None if ctx.deterministic else "the op's values are random"
+
+
 @check(
     id="values.noncontiguous",
     title="The layout of the inputs changes the result",
@@ -22,7 +28,7 @@ from opcheck_suite.registry import check
     docs="https://docs.pytorch.org/tutorials/advanced/cpp_custom_ops.html",
     tier="quick",
     variants=("noncontiguous", "offset", "expanded"),
-    applies=lambda ctx: None if ctx.deterministic else "the op's values are random",
+    applies=_applies,
 )
 def noncontiguous(ctx, case):
     strided = any(not t.is_contiguous() for _, t in case.leaves())

@@ -1,0 +1,39 @@
+// What the ops refuse, and how they say it: which op, which argument, what is expected, what came.
+// The fakes in reference_ops/native/ops.py refuse the same inputs, so that tracing and eager agree.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+namespace reference_cpp {
+
+inline void check_float_or_double(const char* op, const char* name, const at::Tensor& t) {
+  TORCH_CHECK(
+      t.scalar_type() == at::kFloat || t.scalar_type() == at::kDouble,
+      op, ": ", name, " must be float32 or float64, got ", t.scalar_type());
+}
+
+// t must have the shape, dtype and device of the tensor called like.
+inline void check_same(
+    const char* op, const char* name, const at::Tensor& t, const char* like_name, const at::Tensor& like) {
+  TORCH_CHECK(
+      t.sizes() == like.sizes(),
+      op, ": ", name, " must have the shape of ", like_name, ", ", like.sizes(), ", got ", t.sizes());
+  TORCH_CHECK(
+      t.scalar_type() == like.scalar_type(),
+      op, ": ", name, " must have the dtype of ", like_name, ", ", like.scalar_type(), ", got ", t.scalar_type());
+  TORCH_CHECK(
+      t.device() == like.device(),
+      op, ": ", name, " must be on the device of ", like_name, ", ", like.device(), ", got ", t.device());
+}
+
+// Several elements of an expanded tensor share memory, so writing them one by one has no meaning.
+inline void check_not_expanded(const char* op, const char* name, const at::Tensor& t) {
+  for (int64_t d = 0; d < t.dim(); ++d) {
+    TORCH_CHECK(
+        t.stride(d) != 0 || t.size(d) <= 1,
+        op, ": ", name, " must have memory of its own for every element, but dimension ", d, " of size ", t.size(d),
+        " is expanded (stride 0); pass a clone");
+  }
+}
+
+} // namespace reference_cpp

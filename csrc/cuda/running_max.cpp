@@ -1,0 +1,39 @@
+#include "running_max.h"
+
+#include <ATen/Dispatch.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/cuda/CUDAContext.h>
+#include <ATen/ops/empty.h>
+#include <c10/cuda/CUDAException.h>
+#include <c10/cuda/CUDAGuard.h>
+#include <torch/library.h>
+
+namespace reference_cpp {
+namespace {
+
+at::Tensor running_max_cuda(const at::Tensor& x) {
+  TORCH_CHECK(
+      x.scalar_type() == at::kFloat || x.scalar_type() == at::kDouble || x.scalar_type() == at::kLong,
+      "running_max: x must be float32, float64 or int64, got ", x.scalar_type());
+  TORCH_CHECK(x.dim() >= 1, "running_max: x must have at least one dimension, got a 0-d tensor");
+  // x may be on another device than the current one: the guard comes before the allocation and the stream
+  const c10::cuda::CUDAGuard guard(x.device());
+  const at::Tensor packed = x.contiguous();
+  at::Tensor out = at::empty(x.sizes(), x.options());
+  const int64_t width = x.size(-1);
+  const int64_t rows = width == 0 ? 0 : x.numel() / width;
+  AT_DISPATCH_FLOATING_TYPES_AND(at::kLong, x.scalar_type(), "running_max", [&] {
+    C10_CUDA_CHECK(launch_running_max(
+        packed.const_data_ptr<scalar_t>(), out.mutable_data_ptr<scalar_t>(), rows, width,
+        at::cuda::getCurrentCUDAStream()));
+  });
+  return out;
+}
+
+} // namespace
+
+TORCH_LIBRARY_IMPL(reference_cpp, CUDA, m) {
+  m.impl("running_max", running_max_cuda);
+}
+
+} // namespace reference_cpp

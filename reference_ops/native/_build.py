@@ -1,0 +1,407 @@
+"""Compile the C++ reference ops on first use, and load them.
+
+A library is compiled once for each torch, Python, compiler and state of its sources; the folder's name carries all of
+these, so a finished folder is never stale and never rewritten. Two processes may ask at the same time: one compiles,
+the other waits.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+import hashlib
+import importlib.util
+import os
+import platform
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+#: -O1: the ops are small, and the time goes into torch's headers.
+CXX_FLAGS = ("-O1",)
+
+_CUDA_SWITCH = "OPCHECK_CUDA"
+
+
+class NotBuilt(RuntimeError):
+    """A library could not be compiled or loaded. The text says what is missing and what to do."""
+
+
+class NotOffered(NotBuilt):
+    """Nothing is wrong, but this torch or this machine lacks what the library is about."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Library:
+    """A shared library to build, which registers the ops of one namespace when it is loaded."""
+
+    namespace: str
+    capability: str
+    """What a spec lacks when the library is missing; see ``OpSpec.unavailable``."""
+    units: tuple[tuple[str, ...], ...]
+    """Sources by compilation unit, as glob patterns below csrc. torch's headers take about ten seconds a unit and
+    most sources a fraction of one, so that sources are compiled together and not one by one."""
+    flags: tuple[str, ...] = ()
+    needs_header: str = ""
+    """Header of torch without which there is nothing to compile against."""
+    kernels: str = ""
+    """Folder of CUDA kernels and bindings below csrc, which join in where torch has CUDA."""
+
+
+LIBRARIES = {
+    "native": Library(
+        "reference_cpp",
+        capability="native",
+        units=(("library.cpp", "cpu/*.cpp", "meta/*.cpp", "negative/*.cpp"), ("autograd/*.cpp",)),
+        kernels="cuda",
+    ),
+    "broken": Library("broken_cpp", capability="native", units=(("broken/*.cpp",),)),
+    "stable": Library(
+        "reference_stable",
+        capability="stable",
+        units=(("stable/*.cpp",),),
+        # the stable ABI as of torch 2.10; later versions keep it
+        flags=("-DTORCH_TARGET_VERSION=0x020a000000000000",),
+        needs_header="torch/csrc/stable/ops.h",
+    ),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Built:
+    """A library that is loaded."""
+
+    path: Path
+    seconds: float
+    """What compiling took; 0.0 when it had been compiled before."""
+    cuda: str
+    """Empty when the CUDA kernels are bound, else why not."""
+
+
+# --------------------------------------------------------------------------- loading
+
+
+def load_native() -> None:
+    """Make the ops of ``reference_cpp`` available. Raises `NotBuilt`; cheap after the first call."""
+    load("native")
+
+
+def load_broken() -> None:
+    """Make the ops of ``broken_cpp`` available. Raises `NotBuilt`; cheap after the first call."""
+    load("broken")
+
+
+def load_stable() -> None:
+    """Make the ops of ``reference_stable`` available. Raises `NotBuilt`; cheap after the first call."""
+    load("stable")
+
+
+def load(name: str) -> Built:
+    """Compile one of `LIBRARIES` if need be, and load it. Raises `NotBuilt`, the same again when asked again."""
+    outcome = _outcome(name)
+    if isinstance(outcome, NotBuilt):
+        raise outcome
+    return outcome
+
+
+def missing(name: str) -> dict[str, str]:
+    """What to give ``OpSpec(unavailable=...)``: empty when the library loads, else ``{capability: why it does not}``."""
+    outcome = _outcome(name)
+    return {LIBRARIES[name].capability: str(outcome)} if isinstance(outcome, NotBuilt) else {}
+
+
+@functools.cache
+def _outcome(name: str) -> Built | NotBuilt:
+    try:
+        return _build_and_load(LIBRARIES[name])
+    except NotBuilt as failure:
+        return failure
+
+
+def _build_and_load(library: Library) -> Built:
+    import torch
+
+    if sys.platform == "win32":
+        raise NotOffered("the C++ reference ops are built on Linux and macOS only")
+    root = csrc_root()
+    if library.needs_header and not _torch_has_header(library.needs_header):
+        raise NotOffered(f"torch {torch.__version__} has no {library.needs_header}: install torch 2.10 or later")
+    no_cuda = _why_no_cuda() if library.kernels else "the library has no CUDA kernels"
+    folder = build_root() / _folder_name(library, root, with_cuda=not no_cuda)
+    product = folder / f"{library.namespace}.so"
+    finished = folder / "finished"
+
+    seconds = 0.0
+    if not finished.exists():
+        with _locked(folder):
+            if not finished.exists():  # else another process has been here while this one waited
+                started = time.monotonic()
+                _compile(library, root, folder, with_cuda=not no_cuda)
+                seconds = time.monotonic() - started
+                finished.touch()
+                return Built(product, seconds, no_cuda)  # torch has loaded what it has built
+    try:
+        torch.ops.load_library(product)
+    except OSError as error:
+        raise NotBuilt(f"{product} does not load: {error}; delete {folder} to have it built again") from error
+    return Built(product, seconds, no_cuda)
+
+
+# --------------------------------------------------------------------------- places and keys
+
+
+def csrc_root() -> Path:
+    """The folder of the C++ sources: that of the checkout, else the copy a wheel carries in the package."""
+    package = Path(__file__).resolve().parents[1]
+    for candidate in (package.parent / "csrc", package / "_csrc"):
+        if (candidate / "library.cpp").is_file():
+            return candidate
+    raise NotBuilt(f"the C++ sources are missing: neither {package.parent / 'csrc'} nor {package / '_csrc'} has them")
+
+
+def build_root() -> Path:
+    """The folder of all builds: ``$OPCHECK_BUILD_DIR``, else ``build/native`` in a checkout, else the user's cache."""
+    if chosen := os.environ.get("OPCHECK_BUILD_DIR"):
+        return Path(chosen).expanduser().absolute()
+    root = csrc_root()
+    if root.name == "csrc" and (root.parent / "pyproject.toml").is_file():
+        return root.parent / "build" / "native"
+    return Path.home() / ".cache" / "opcheck_suite" / "native"
+
+
+def _folder_name(library: Library, root: Path, *, with_cuda: bool) -> str:
+    import torch
+
+    digest = hashlib.sha256()
+    facts = [torch.__version__, _compiler(), *CXX_FLAGS, *library.flags, *_cuda_flags(with_cuda=with_cuda)]
+    facts += [platform.machine(), *map(str, library.units)]
+    if with_cuda:
+        facts += [str(torch.version.cuda), _version_of(_nvcc()), _gpus(), os.environ.get("TORCH_CUDA_ARCH_LIST", "")]
+    for fact in facts:
+        digest.update(fact.encode() + b"\0")
+    folders = {Path(pattern).parts[0] for unit in library.units for pattern in unit} | {library.kernels} - {""}
+    for source in sorted(root.rglob("*")):
+        if source.is_file() and (source.parent == root or source.relative_to(root).parts[0] in folders):
+            digest.update(str(source.relative_to(root)).encode() + b"\0" + source.read_bytes() + b"\0")
+    python = f"{sys.implementation.cache_tag}"
+    return f"{library.namespace}-torch{torch.__version__}-{python}-{digest.hexdigest()[:12]}"
+
+
+@contextlib.contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Hold a folder against other processes. The kernel lets go of the lock however its holder ends."""
+    import fcntl
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        handle = (folder / "flock").open("w")
+    except OSError as error:
+        raise NotBuilt(f"cannot write to {folder}: {error}; set OPCHECK_BUILD_DIR to a folder that can") from error
+    with handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        # torch has a lock of its own, a file it waits for without end if a killed process has left it behind.
+        (folder / "lock").unlink(missing_ok=True)
+        yield
+
+
+# --------------------------------------------------------------------------- tools
+
+
+@functools.cache
+def _compiler() -> str:
+    """The C++ compiler's path and version. Raises `NotBuilt`."""
+    command = shlex.split(os.environ.get("CXX", "c++"))
+    found = shutil.which(command[0]) if command else None
+    if found is None:
+        if "CXX" in os.environ:
+            raise NotBuilt(f"no C++ compiler: CXX is {os.environ['CXX']!r}, which is not there; unset it or install it")
+        raise NotBuilt("no C++ compiler: install g++ (Debian: apt-get install g++)")
+    return f"{found} {_version_of(found, *command[1:])}"
+
+
+def _version_of(program: str, *arguments: str) -> str:
+    try:
+        done = subprocess.run([program, *arguments, "--version"], capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise NotBuilt(f"{program} --version fails: {error}") from error
+    lines = done.stdout.splitlines()
+    # nvcc has its version in the last lines, all others in the first
+    return " ".join(lines if "nvcc" in program else lines[:1])
+
+
+def _ninja_folder() -> str | None:
+    """A folder to add to PATH so that torch finds ninja; empty when it is there already, None when there is none.
+
+    A virtual environment that is used without being activated has ninja, but not on PATH.
+    """
+    if shutil.which("ninja"):
+        return ""
+    folders = [Path(sys.executable).parent]
+    if importlib.util.find_spec("ninja"):
+        import ninja
+
+        folders.append(Path(ninja.BIN_DIR))
+    return next((str(folder) for folder in folders if (folder / "ninja").is_file()), None)
+
+
+def _torch_has_header(header: str) -> bool:
+    import torch
+
+    return (Path(torch.__file__).parent / "include" / header).is_file()
+
+
+# --------------------------------------------------------------------------- C++
+
+
+def _compile(library: Library, root: Path, folder: Path, *, with_cuda: bool) -> None:
+    """Compile and load a library in its folder. Raises `NotBuilt`."""
+    ninja_folder = _ninja_folder()
+    if ninja_folder is None:
+        raise NotBuilt("ninja is missing: pip install ninja")
+    if importlib.util.find_spec("setuptools") is None:
+        # torch.utils.cpp_extension of some versions imports it
+        raise NotBuilt("setuptools is missing: pip install setuptools")
+    sources = [_write_unit(folder, root, number, unit) for number, unit in enumerate(library.units)]
+    if with_cuda:
+        sources.append(_write_unit(folder, root, len(sources), (f"{library.kernels}/*.cpp",)))
+        sources += [str(kernel) for kernel in sorted((root / library.kernels).glob("*.cu"))]
+    print(f"opcheck_suite: compiling {library.namespace} in {folder} (once, under a minute)", file=sys.stderr)
+    path = os.environ.get("PATH", "")
+    try:
+        with warnings.catch_warnings():
+            # What torch and setuptools have to say about each other is not the caller's concern.
+            warnings.simplefilter("ignore")
+            from torch.utils import cpp_extension
+
+            if ninja_folder:
+                os.environ["PATH"] = os.pathsep.join([ninja_folder, path])
+            cpp_extension.load(
+                library.namespace,
+                sources,
+                extra_cflags=[*CXX_FLAGS, *library.flags],
+                extra_cuda_cflags=[*CXX_FLAGS, *_cuda_flags(with_cuda=with_cuda)],
+                build_directory=str(folder),
+                with_cuda=with_cuda,
+                is_python_module=False,
+            )
+    except (RuntimeError, OSError, ValueError, IndexError, ImportError, subprocess.SubprocessError) as error:
+        hint = f"; {_CUDA_SWITCH}=0 builds without CUDA" if with_cuda else ""
+        raise NotBuilt(f"compiling {library.namespace} in {folder} failed{hint}: {_essence(str(error))}") from error
+    finally:
+        os.environ["PATH"] = path
+
+
+def _write_unit(folder: Path, root: Path, number: int, patterns: tuple[str, ...]) -> str:
+    """Write a compilation unit that includes all sources of some patterns, and return its path."""
+    sources = [source for pattern in patterns for source in sorted(root.glob(pattern))]
+    if not sources:
+        raise NotBuilt(f"the C++ sources are incomplete: nothing matches {', '.join(patterns)} in {root}")
+    unit = folder / f"unit{number}.cpp"
+    text = "".join(f'#include "{source}"\n' for source in sources)
+    if not unit.exists() or unit.read_text() != text:  # an older file lets ninja go on where a killed build stopped
+        unit.write_text(text)
+    return str(unit)
+
+
+def _essence(output: str) -> str:
+    """The lines of a compiler's output that tell what went wrong, the first few of them."""
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    telling = [line for line in lines if "error" in line.lower() and "Error building extension" not in line]
+    return "\n".join(telling[:5] or lines[-5:]) or "no output"
+
+
+# --------------------------------------------------------------------------- CUDA
+
+
+def _nvcc() -> str:
+    """Path of nvcc. Raises `NotOffered`."""
+    home = os.environ.get("CUDA_HOME") or os.environ.get("CUDA_PATH")
+    candidates = [shutil.which("nvcc", path=str(Path(home) / "bin"))] if home else []
+    candidates += [shutil.which("nvcc"), shutil.which("nvcc", path="/usr/local/cuda/bin")]
+    found = next(filter(None, candidates), None)
+    if found is None:
+        raise NotOffered("nvcc is missing: install the CUDA toolkit, or set CUDA_HOME to where it is")
+    return found
+
+
+def _why_no_cuda() -> str:
+    """Why the CUDA kernels are not bound; empty when they are. ``OPCHECK_CUDA`` (0 or 1) overrides the automatism."""
+    import torch
+
+    switch = os.environ.get(_CUDA_SWITCH, "")
+    if switch not in ("", "0", "1"):
+        raise NotBuilt(f"{_CUDA_SWITCH} must be 0 or 1, got {switch!r}")
+    if switch == "0":
+        return f"{_CUDA_SWITCH} is 0"
+    why = ""
+    if torch.version.cuda is None:
+        why = f"torch {torch.__version__} is built without CUDA"
+    else:
+        try:
+            _nvcc()
+        except NotOffered as failure:
+            why = str(failure)
+    if why and switch == "1":
+        raise NotBuilt(f"{_CUDA_SWITCH} is 1, but {why}")
+    return why
+
+
+def _cuda_flags(*, with_cuda: bool) -> list[str]:
+    """Which GPU to compile for. Torch itself would ask the CUDA driver, after which this process must not fork."""
+    return ["-arch=native"] if with_cuda and not os.environ.get("TORCH_CUDA_ARCH_LIST") else []
+
+
+def _gpus() -> str:
+    """The models of the GPUs here, as their driver lists them: code for one may not run on another."""
+    lines = [
+        line
+        for information in Path("/proc/driver/nvidia/gpus").glob("*/information")
+        for line in information.read_text().splitlines()
+        if line.startswith("Model")
+    ]
+    return " ".join(sorted(set(lines)))
+
+
+def cuda_bound() -> bool:
+    """Whether the ops of ``reference_cpp`` that have CUDA kernels are bound to them and a GPU is there.
+
+    Asks for the number of GPUs in the way that leaves the process free to fork.
+    """
+    outcome = _outcome("native")
+    if isinstance(outcome, NotBuilt) or outcome.cuda:
+        return False
+    import torch
+
+    return torch.cuda.device_count() > 0
+
+
+def compile_cuda_kernels() -> list[Path]:
+    """Compile every CUDA kernel to an object file, which needs nvcc but neither a GPU nor a torch with CUDA.
+
+    This is how a machine without a GPU finds that a kernel no longer compiles. Returns the objects.
+    Raises `NotOffered` without nvcc, and `NotBuilt` with the compiler's errors.
+    """
+    nvcc, root = _nvcc(), csrc_root()
+    digest = hashlib.sha256(f"{nvcc} {_version_of(nvcc)}".encode())
+    for source in sorted([*root.glob("cuda/*.h"), *root.glob("cuda/*.cu")]):
+        digest.update(source.name.encode() + b"\0" + source.read_bytes() + b"\0")
+    folder = build_root() / f"cuda-kernels-{digest.hexdigest()[:12]}"
+    objects = []
+    with _locked(folder):
+        for kernel in sorted(root.glob("cuda/*.cu")):
+            product = folder / f"{kernel.stem}.o"
+            if not product.exists():
+                partial = product.with_suffix(".partial.o")
+                command = [nvcc, "-std=c++17", "-c", str(kernel), "-o", str(partial)]
+                done = subprocess.run(command, capture_output=True, text=True)
+                if done.returncode != 0:
+                    raise NotBuilt(f"nvcc cannot compile {kernel}: {_essence(done.stderr + done.stdout)}")
+                partial.rename(product)
+            objects.append(product)
+    return objects
