@@ -235,6 +235,15 @@ class Runner:
         return events
 
 
+@dataclasses.dataclass(frozen=True)
+class _Deadly:
+    """An input that ended a child: the check that reports it, what other checks say of it, and the row."""
+
+    owner: str
+    how: str
+    row: Row
+
+
 class _Job:
     """The units of one op, and the child that runs them now."""
 
@@ -245,7 +254,8 @@ class _Job:
         self._queue: collections.deque[Unit] = collections.deque()
         self._results: list[Result] = []
         self._done: set[str] = set()
-        self._deadly: dict[str, str] = {}
+        self._finished: set[Unit] = set()
+        self._deadly: dict[tuple[str, str], dict[str, _Deadly]] = collections.defaultdict(dict)
         self._deaths = 0
         self._at: tuple[str, str, str] = ("", "", "")
         self._step_started = time.perf_counter()
@@ -265,6 +275,10 @@ class _Job:
 
     def _begin(self) -> None:
         self._results, self._done, self._deaths = [], set(), 0
+        unit = self._queue[0]
+        for met in self._deadly[unit.device, unit.dtype].values():
+            if met.owner == unit.check and met.row.sample not in self._done:
+                self._record(unit, met.row)  # another check met it first: units come in any order from pytest
         self._command()
 
     def _command(self) -> None:
@@ -273,9 +287,9 @@ class _Job:
             self.child = isolate.Child(self._serve, memory_limit=limit)
         self._at = ("", "", "")
         self._step_started = time.perf_counter()
-        self.child.send(
-            {"unit": dataclasses.asdict(self._queue[0]), "done": sorted(self._done), "deadly": self._deadly}
-        )
+        unit = self._queue[0]
+        deadly = {key: met.how for key, met in self._deadly[unit.device, unit.dtype].items()}
+        self.child.send({"unit": dataclasses.asdict(unit), "done": sorted(self._done), "deadly": deadly})
 
     def _serve(self, commands: isolate.Commands, send: isolate.Send) -> None:
         """Runs in the child."""
@@ -314,6 +328,7 @@ class _Job:
 
     def _finish(self) -> Iterator[Result | Unit]:
         unit = self._queue.popleft()
+        self._finished.add(unit)
         yield from expect(self.entry, self._results)
         yield unit
         if self._queue:
@@ -330,18 +345,23 @@ class _Job:
             self._record(unit, Row("", Outcome.ERROR, text, detail=death.output))
             yield from self._finish()
             return
-        owner = registry.owner(what, group)
+        label = f"{sample}, {variant}" if variant else sample
+        outcome = Outcome.TIMEOUT if death.timed_out else Outcome.CRASH
+        kind = {"eager": "the op, called", "fake": "the op, called with fake tensors,"}.get(what, "the process, at work")
+        text = f"{kind} on {label}: {death.how}"
+        last = self._deaths >= _MOST_DEATHS
+        if last:
+            text += f"; after {self._deaths} such ends the check's other samples are given up"
+        row = Row(sample, outcome, text, time.perf_counter() - self._step_started, 1, death.output)
+        owner = registry.owner(what, group) if what in ("eager", "fake") else unit.check
+        # where the owner is through with the op and met no death, this check is the one to tell
+        here = owner == unit.check or dataclasses.replace(unit, check=owner) in self._finished
         if what in ("eager", "fake"):
-            self._deadly[f"{what}:{key}"] = f"it ends the process ({death.how}): see {owner}"
-        if what == "check" or owner == unit.check or self._deaths >= _MOST_DEATHS:
-            label = f"{sample}, {variant}" if variant else sample
-            outcome = Outcome.TIMEOUT if death.timed_out else Outcome.CRASH
-            kind = {"eager": "the op, called", "fake": "the op, called with fake tensors,"}.get(
-                what, "the process, at work"
-            )
-            text = f"{kind} on {label}: {death.how}"
-            self._record(unit, Row(sample, outcome, text, time.perf_counter() - self._step_started, 1, death.output))
-        if self._deaths >= _MOST_DEATHS:
+            how = f"it ends the process ({death.how}): see {unit.check if here else owner}"
+            self._deadly[unit.device, unit.dtype][f"{what}:{key}"] = _Deadly(owner, how, row)
+        if here or last:
+            self._record(unit, row)
+        if last:
             yield from self._finish()
         else:
             self._command()

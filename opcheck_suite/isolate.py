@@ -28,6 +28,10 @@ import psutil
 #: Descriptors of a child are moved here, so that an op that closes or reuses low ones does not cut it off.
 _HIGH = 200
 
+#: Bytes at the end of a dead child's output that are looked at, and characters of it that are kept once the frames of
+#: the harness, of which there may be a hundred, are taken out.
+_READ_BACK, _KEPT = 1 << 16, 4000
+
 Send = Callable[[dict[str, Any]], None]
 Serve = Callable[["Commands", Send], None]
 
@@ -170,8 +174,8 @@ class Child:
         else:
             how = f"it ended the process with exit status {code}"
         size = self._capture.seek(0, os.SEEK_END)
-        self._capture.seek(max(0, size - 4000))
-        output = _readable(self._capture.read().decode(errors="replace"))
+        self._capture.seek(max(0, size - _READ_BACK))
+        output = _readable(self._capture.read().decode(errors="replace"))[-_KEPT:]
         self.close()
         return Death(how, timed_out, output)
 

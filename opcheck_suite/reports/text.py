@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import textwrap
 from collections.abc import Iterable
 
 import tabulate
@@ -77,7 +78,7 @@ def block(result: Result, report: Report) -> str:
     except registry.UsageError:  # a report of another version, or of a third-party check that is not installed
         check = None
     if check is not None and result.outcome not in (Outcome.ERROR, Outcome.XPASS):
-        lines.append(f"  fix     {check.fix}")
+        lines += textwrap.wrap(check.fix, 100, initial_indent="  fix     ", subsequent_indent=" " * 10)
     lines.append(f"  rerun   {rerun(result, report)}")
     if check is not None:
         lines.append(f"  more    opcheck explain {result.check}")
