@@ -254,7 +254,7 @@ class _Job:
         self._queue: collections.deque[Unit] = collections.deque()
         self._results: list[Result] = []
         self._done: set[str] = set()
-        self._finished: set[Unit] = set()
+        self._survived: set[Unit] = set()
         self._deadly: dict[tuple[str, str], dict[str, _Deadly]] = collections.defaultdict(dict)
         self._deaths = 0
         self._at: tuple[str, str, str] = ("", "", "")
@@ -328,7 +328,8 @@ class _Job:
 
     def _finish(self) -> Iterator[Result | Unit]:
         unit = self._queue.popleft()
-        self._finished.add(unit)
+        if not any(r.outcome in (Outcome.CRASH, Outcome.TIMEOUT) for r in self._results):
+            self._survived.add(unit)
         yield from expect(self.entry, self._results)
         yield unit
         if self._queue:
@@ -347,7 +348,9 @@ class _Job:
             return
         label = f"{sample}, {variant}" if variant else sample
         outcome = Outcome.TIMEOUT if death.timed_out else Outcome.CRASH
-        kind = {"eager": "the op, called", "fake": "the op, called with fake tensors,"}.get(what, "the process, at work")
+        kind = {"eager": "the op, called", "fake": "the op, called with fake tensors,"}.get(
+            what, "the process, at work"
+        )
         text = f"{kind} on {label}: {death.how}"
         last = self._deaths >= _MOST_DEATHS
         if last:
@@ -355,7 +358,7 @@ class _Job:
         row = Row(sample, outcome, text, time.perf_counter() - self._step_started, 1, death.output)
         owner = registry.owner(what, group) if what in ("eager", "fake") else unit.check
         # where the owner is through with the op and met no death, this check is the one to tell
-        here = owner == unit.check or dataclasses.replace(unit, check=owner) in self._finished
+        here = owner == unit.check or dataclasses.replace(unit, check=owner) in self._survived
         if what in ("eager", "fake"):
             how = f"it ends the process ({death.how}): see {unit.check if here else owner}"
             self._deadly[unit.device, unit.dtype][f"{what}:{key}"] = _Deadly(owner, how, row)
