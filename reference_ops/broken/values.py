@@ -1,0 +1,141 @@
+"""Ops that compute something wrong, or leave something behind."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import warnings
+
+import torch
+from torch import Tensor
+
+from reference_ops.broken.fault import Fault, doubled, like, planted
+
+
+@torch.library.custom_op("broken_values::refuses_sample", mutates_args=())
+def refuses_sample(x: Tensor) -> Tensor:
+    """The op raises on its own sample."""
+    raise ValueError("matrices are not supported")
+
+
+refuses_sample.register_fake(like)
+
+
+@torch.library.custom_op("broken_values::drops_tail", mutates_args=())
+def drops_tail(x: Tensor) -> Tensor:
+    """The elements after the last full block of four are not computed."""
+    out = torch.zeros_like(x, memory_format=torch.contiguous_format)
+    full = x.numel() // 4 * 4
+    out.view(-1)[:full] = (x * 2).reshape(-1)[:full]
+    return out
+
+
+drops_tail.register_fake(like)
+
+
+@torch.library.custom_op("broken_values::ignores_strides", mutates_args=())
+def ignores_strides(x: Tensor) -> Tensor:
+    """Memory is read as if every tensor were packed."""
+    packed = torch.empty(x.shape, device="meta").stride()
+    return doubled(x.as_strided(x.shape, packed))
+
+
+ignores_strides.register_fake(like)
+
+
+@torch.library.custom_op("broken_values::contiguous_unchecked", mutates_args=())
+def contiguous_unchecked(x: Tensor) -> Tensor:
+    """The op claims to refuse strided tensors, and takes them."""
+    return doubled(x)
+
+
+contiguous_unchecked.register_fake(like)
+
+
+@torch.library.custom_op("broken_values::empty_sum", mutates_args=())
+def empty_sum(x: Tensor) -> Tensor:
+    """The sum of no elements is 1."""
+    return x.sum() if x.numel() else x.new_ones(())
+
+
+@empty_sum.register_fake
+def _(x: Tensor) -> Tensor:
+    return x.new_empty(())
+
+
+@torch.library.custom_op("broken_values::empty_reads_first", mutates_args=())
+def empty_reads_first(x: Tensor) -> Tensor:
+    """The first element is read also where there is none, through a null pointer."""
+    if not x.numel():
+        ctypes.string_at(x.data_ptr())
+    return doubled(x)
+
+
+empty_reads_first.register_fake(like)
+
+_calls = 0
+
+
+@torch.library.custom_op("broken_values::counts_calls", mutates_args=())
+def counts_calls(x: Tensor) -> Tensor:
+    """A counter of calls changes the last bit of the result."""
+    global _calls
+    _calls += 1
+    return doubled(x * (1 + 2.0**-23 * (_calls % 4)))
+
+
+counts_calls.register_fake(like)
+
+
+@torch.library.custom_op("broken_values::moves_away", mutates_args=())
+def moves_away(x: Tensor) -> Tensor:
+    """The working directory is another one after a call."""
+    os.chdir("/")
+    return doubled(x)
+
+
+moves_away.register_fake(like)
+
+
+@torch.library.custom_op("broken_values::silences_warnings", mutates_args=())
+def silences_warnings(x: Tensor) -> Tensor:
+    """Warnings are switched off, and not on again."""
+    warnings.simplefilter("ignore")
+    return doubled(x)
+
+
+silences_warnings.register_fake(like)
+
+
+@torch.library.custom_op("broken_values::double_default", mutates_args=())
+def double_default(x: Tensor) -> Tensor:
+    """The default dtype is float64 after a call."""
+    torch.set_default_dtype(torch.float64)
+    return doubled(x)
+
+
+double_default.register_fake(like)
+
+
+@torch.library.custom_op("broken_values::no_grad_for_ever", mutates_args=())
+def no_grad_for_ever(x: Tensor) -> Tensor:
+    """Gradients are switched off, and not on again."""
+    torch.set_grad_enabled(False)
+    return doubled(x)
+
+
+no_grad_for_ever.register_fake(like)
+
+FAULTS: list[Fault] = [
+    planted(refuses_sample, "values.runs"),
+    planted(drops_tail, "values.reference", reference=doubled),
+    planted(ignores_strides, "values.noncontiguous", reference=doubled),
+    planted(contiguous_unchecked, "values.noncontiguous", requires_contiguous=True, reference=doubled),
+    planted(empty_sum, "values.empty", reference=torch.sum),
+    planted(empty_reads_first, "values.empty", "crash", reference=doubled),
+    planted(counts_calls, "values.repeatable", reference=doubled),
+    planted(moves_away, "values.state", reference=doubled),
+    planted(silences_warnings, "values.state", reference=doubled),
+    planted(double_default, "values.state", reference=doubled),
+    planted(no_grad_for_ever, "values.state", reference=doubled),
+]
