@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 
 import tabulate
@@ -9,7 +10,7 @@ import tabulate
 from opcheck_suite import engine, ops, specs
 from opcheck_suite.model import Report, Result
 from opcheck_suite.options import RunOptions
-from opcheck_suite.registry import UsageError
+from opcheck_suite.registry import UsageError, one_of
 
 
 def run(
@@ -18,14 +19,24 @@ def run(
     """The static checks on every op of a target, and what the table shows. Devices need not be on this machine."""
     start = time.perf_counter()
     names = tuple(dict.fromkeys(d.strip() for d in device.split(",") if d.strip()))
-    if unknown := [d for d in names if d not in ops.BACKENDS]:
-        raise UsageError(f"unknown device {unknown[0]!r}; it is one of {', '.join(ops.BACKENDS)}")
+    if not names:
+        raise UsageError(f"--device is empty; it is one of {', '.join(ops.BACKENDS)}")
+    for name in names:
+        one_of("device", name, ops.BACKENDS)
+    loaded = dataclasses.replace(loaded, entries=tuple(_claimed(entry, names) for entry in loaded.entries))
     options = RunOptions(ops=patterns, tier="static", isolate="never", strict=strict)
     plan = engine.plan(loaded, options, devices=names)
     with engine.Runner(plan) as runner:
         results = [event for event in runner.run(plan.units) if isinstance(event, Result)]
     infos = [entry.info for entry in plan.entries.values() if entry.info is not None and entry.info.is_operator]
     return engine.report(plan, results, seconds=time.perf_counter() - start), infos
+
+
+def _claimed(entry: specs.Entry, devices: tuple[str, ...]) -> specs.Entry:
+    """The entry with the devices that were asked for as its claim, unless the spec makes one of its own."""
+    if entry.spec.devices is not None:
+        return entry
+    return dataclasses.replace(entry, spec=dataclasses.replace(entry.spec, devices=devices))
 
 
 def table(infos: list[ops.OpInfo]) -> str:

@@ -83,7 +83,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"opcheck: {error}", file=sys.stderr)
         return USAGE
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        _drop_stdout()
         return CLEAN
     except KeyboardInterrupt:
         print("opcheck: interrupted; no report was written", file=sys.stderr)
@@ -92,6 +92,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("opcheck: the harness failed; this says nothing of the ops", file=sys.stderr)
         traceback.print_exc()
         return HARNESS
+
+
+def _drop_stdout() -> None:
+    """Let what is still buffered go nowhere, since Python writes it when it ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 def _parse(words: list[str]) -> argparse.Namespace:
@@ -104,7 +109,9 @@ def _parse(words: list[str]) -> argparse.Namespace:
         raise SystemExit(USAGE)
     args, unknown = parser.parse_known_args(words)
     if unknown:
-        flags = [f"--{d.field}" for d in options.DECLARATIONS] + ["--format", "--report"]
+        if not unknown[0].startswith("-"):
+            raise UsageError(f"unexpected argument {unknown[0]!r}")
+        flags = [f"--{d.field}" for d in options.DECLARATIONS] + ["--format", "--report", "--help", "--version"]
         raise UsageError(f"unknown option {unknown[0]!r}{did_you_mean(unknown[0].partition('=')[0], flags)}")
     return args
 
@@ -139,10 +146,19 @@ def _audit(args: argparse.Namespace) -> int:
 
 
 def _finish(report: Any, render: Any, paths: list[str]) -> int:
+    status = CLEAN if report.ok else BAD
     for path in paths:
-        reports.write(path, _renderer(reports.format_of(path), ("text", "json", "markdown"))(report).rstrip() + "\n")
-    print(render(report).rstrip())
-    return CLEAN if report.ok else BAD
+        text = _renderer(reports.format_of(path), ("text", "json", "markdown"))(report).rstrip() + "\n"
+        try:
+            reports.write(path, text)
+        except OSError as error:
+            print(f"opcheck: {path!r} cannot be written: {error.strerror or error}", file=sys.stderr)
+            status = HARNESS
+    try:
+        print(render(report).rstrip(), flush=True)
+    except BrokenPipeError:  # whoever reads has seen enough; the status is what it is
+        _drop_stdout()
+    return status
 
 
 def _renderer(name: str, allowed: tuple[str, ...]) -> Any:

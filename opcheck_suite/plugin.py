@@ -56,7 +56,23 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError(f"opcheck: {error}") from None
     if "torch" not in sys.modules:
         options.single_threaded()
-    config.pluginmanager.register(_Conformance(config), "opcheck-conformance")
+    try:
+        config.pluginmanager.register(_Conformance(config, _plans(config)), "opcheck-conformance")
+    except UsageError as error:
+        raise pytest.UsageError(f"opcheck: {error}") from None
+
+
+def _plans(config: pytest.Config) -> list[Any]:
+    """A plan for each target. Made before collection: xdist's controller collects nothing, and its workers cannot
+    report wrong usage.
+    """
+    from opcheck_suite import engine, specs
+
+    plans = [engine.plan(specs.load(target), _run_options(config)) for target in config.getoption("opcheck")]
+    if not hasattr(config, "workerinput"):
+        for plan in plans:
+            engine.preflight(plan)
+    return plans
 
 
 def _run_options(config: pytest.Config) -> options.RunOptions:
@@ -74,8 +90,9 @@ def _run_options(config: pytest.Config) -> options.RunOptions:
 class _Conformance:
     """The part of the plugin that exists only when ``--opcheck`` is given."""
 
-    def __init__(self, config: pytest.Config) -> None:
+    def __init__(self, config: pytest.Config, plans: list[Any]) -> None:
         self.config = config
+        self.plans = plans
         self.runners: list[Any] = []
         self.results: list[Result] = []
 
@@ -87,20 +104,15 @@ class _Conformance:
         if config.getoption("opcheck_only"):
             config.hook.pytest_deselected(items=list(items))
             items.clear()
-        try:
-            for target in config.getoption("opcheck"):
-                items.extend(self._collect(session, target))
-        except UsageError as error:
-            raise pytest.UsageError(f"opcheck: {error}") from None
+        for plan in self.plans:
+            items.extend(self._collect(session, plan))
 
-    def _collect(self, session: pytest.Session, target: str) -> Iterator[pytest.Item]:
-        from opcheck_suite import engine, specs
+    def _collect(self, session: pytest.Session, plan: Any) -> Iterator[pytest.Item]:
+        from opcheck_suite import engine
 
-        plan = engine.plan(specs.load(target), _run_options(self.config))
-        engine.preflight(plan)
         runner = engine.Runner(plan)
         self.runners.append(runner)
-        parent = _Target.from_parent(session, name=target, nodeid=target)
+        parent = _Target.from_parent(session, name=plan.source, nodeid=plan.source)
         for unit in plan.units:
             item = UnitItem.from_parent(parent, name=unit.test_id, unit=unit, runner=runner)
             item.add_marker(pytest.mark.xdist_group(unit.op)) if self.config.pluginmanager.hasplugin("xdist") else None
@@ -137,15 +149,15 @@ class _Conformance:
             terminalreporter.write_line(f"wrote {path}")
 
     def _report(self) -> Report:
-        from opcheck_suite import devices, engine, registry
+        from opcheck_suite import engine, registry
 
-        chosen = _run_options(self.config)
+        chosen = self.plans[0].options
         # by name and not as they came: xdist's workers finish in any order
         rank = {check.id: n for n, check in enumerate(registry.all_checks())}
         ordered = sorted(self.results, key=lambda r: (r.op, r.device, r.dtype, rank[r.check]))
         return Report(
             results=tuple(ordered),
-            environment=engine.environment(devices.select(chosen.device)),
+            environment=engine.environment(self.plans[0].devices),
             options=chosen.as_dict() | {"source": " ".join(self.config.getoption("opcheck"))},
             ops={r.op: "" for r in ordered},
             seconds=sum(r.seconds for r in ordered),

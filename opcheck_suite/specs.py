@@ -51,12 +51,14 @@ def load(target: str) -> Loaded:
 
     Raises UsageError when there is no such thing or it holds no specs and registers no ops.
     """
+    if not target:
+        raise UsageError("the target is empty; give a module, a file, or a namespace of ops")
     before = ops.names()
     module = _import(target)
     if module is None:
         return Loaded(target, tuple(_bare(name) for name in ops.matching([target])), bare=True)
     if hasattr(module, "SPECS"):
-        return Loaded(target, entries(_specs_of(module)))
+        return Loaded(target, entries(_specs_of(module, target)))
     new = ops.names() - before or _registered_in(module)
     if not new:
         others = sorted(n for n in vars(module) if n.lower().startswith("spec"))
@@ -69,14 +71,19 @@ def _bare(name: str) -> Entry:
     return Entry(name, OpSpec(op=name), ops.info(name))
 
 
-def _specs_of(module: ModuleType) -> list[OpSpec]:
-    specs = module.SPECS() if callable(module.SPECS) else module.SPECS
-    specs = list(specs)
-    if not specs:
-        raise UsageError(f"{module.__name__}.SPECS is empty")
-    if wrong := next((s for s in specs if not isinstance(s, OpSpec)), None):
-        raise UsageError(f"{module.__name__}.SPECS must hold OpSpec objects, found {type(wrong).__name__}")
-    return specs
+def _specs_of(module: ModuleType, target: str) -> list[OpSpec]:
+    try:
+        given = module.SPECS() if callable(module.SPECS) else module.SPECS
+        found = list(given) if isinstance(given, Iterable) else None
+    except (Exception, SystemExit) as error:
+        raise UsageError(f"SPECS of {target} raised {type(error).__name__}: {first_line(error)}") from error
+    if found is None:
+        raise UsageError(f"SPECS of {target} must be a list of OpSpec objects, found {type(given).__name__}")
+    if not found:
+        raise UsageError(f"SPECS of {target} is empty")
+    if wrong := next((s for s in found if not isinstance(s, OpSpec)), None):
+        raise UsageError(f"SPECS of {target} must hold OpSpec objects, found {type(wrong).__name__}")
+    return found
 
 
 def entries(specs: Iterable[OpSpec]) -> tuple[Entry, ...]:
@@ -95,7 +102,7 @@ def _entry(spec: OpSpec) -> Entry:
         return Entry(spec.op if isinstance(spec.op, str) else ops.info(spec.op).name, spec, None)
     info = ops.info(spec.op)
     if info.is_operator and isinstance(spec.samples, list | tuple):
-        for sample in _normalise(spec.samples):
+        for sample in _normalise(spec.samples, info.name):
             bind(info, sample)
     return Entry(info.name, spec, info)
 
@@ -119,7 +126,7 @@ def _import(target: str) -> ModuleType | None:
         raise UsageError(f"there is no module or op namespace {target!r}{_near_module(target)}") from error
     except UsageError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # a module that exits must not end the run as if it were clean
         raise UsageError(f"{target} cannot be imported: {type(error).__name__}: {first_line(error)}") from error
 
 
@@ -143,7 +150,7 @@ def _import_file(path: pathlib.Path) -> ModuleType:
         raise
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror or error}") from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise UsageError(f"{path} cannot be imported: {type(error).__name__}: {first_line(error)}") from error
     finally:
         sys.path.remove(str(path.resolve().parent))
@@ -200,7 +207,7 @@ def samples(spec: OpSpec, *, device: str, dtype: Any, info: ops.OpInfo) -> list[
             ) from error
     elif hasattr(given, "example"):
         given = _draw(given)
-    found = _normalise(given)
+    found = _normalise(given, info.name)
     if info.is_operator:
         for sample in found:
             bind(info, sample)
@@ -228,11 +235,14 @@ def _draw(strategy: Any) -> list[Any]:
     return found
 
 
-def _normalise(given: Iterable[Any]) -> list[Sample]:
+def _normalise(given: Iterable[Any], op: str) -> list[Sample]:
     found = []
     taken: dict[str, int] = {}
     for number, item in enumerate(given):
         sample = _as_sample(item)
+        if sample is None:
+            kind = type(item).__name__
+            raise UsageError(f"{op}: sample {number} must be a Sample, (args, kwargs) or a tuple of args; got {kind}")
         name = sample.name or f"sample {number}"
         taken[name] = taken.get(name, 0) + 1
         if taken[name] > 1:
@@ -241,7 +251,7 @@ def _normalise(given: Iterable[Any]) -> list[Sample]:
     return found
 
 
-def _as_sample(item: Any) -> Sample:
+def _as_sample(item: Any) -> Sample | None:
     if isinstance(item, Sample):
         return item
     if isinstance(item, tuple | list):
@@ -250,7 +260,7 @@ def _as_sample(item: Any) -> Sample:
         return Sample(args=tuple(item))
     if isinstance(item, torch.Tensor):
         return Sample(args=(item,))
-    raise UsageError(f"a sample must be a Sample, (args, kwargs) or a tuple of args; got {type(item).__name__}")
+    return None
 
 
 def bind(info: ops.OpInfo, sample: Sample) -> dict[str, Any]:

@@ -9,6 +9,7 @@ namespace reference_cpp {
 namespace {
 
 at::Tensor weighted_sum_cpu(at::TensorList xs, at::ArrayRef<double> weights) {
+  // The dispatcher refuses an empty list before this does: without a tensor it has no device to go by.
   TORCH_CHECK(!xs.empty(), "weighted_sum: xs must hold at least one tensor, got an empty list");
   TORCH_CHECK(
       xs.size() == weights.size(),

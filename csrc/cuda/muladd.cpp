@@ -1,11 +1,12 @@
+// The stream comes from c10: ATen/cuda/CUDAContext.h has it too, but wants the headers of cuBLAS and cuSPARSE.
 #include "muladd.h"
 
 #include <ATen/Dispatch.h>
 #include <ATen/core/Tensor.h>
-#include <ATen/cuda/CUDAContext.h>
 #include <ATen/ops/empty.h>
 #include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAGuard.h>
+#include <c10/cuda/CUDAStream.h>
 #include <torch/library.h>
 
 #include "../checks.h"
@@ -24,7 +25,7 @@ at::Tensor muladd_cuda(const at::Tensor& a, const at::Tensor& b, double c) {
   AT_DISPATCH_FLOATING_TYPES(a.scalar_type(), "muladd", [&] {
     C10_CUDA_CHECK(launch_muladd(
         a_packed.const_data_ptr<scalar_t>(), b_packed.const_data_ptr<scalar_t>(), static_cast<scalar_t>(c),
-        out.mutable_data_ptr<scalar_t>(), out.numel(), at::cuda::getCurrentCUDAStream()));
+        out.mutable_data_ptr<scalar_t>(), out.numel(), c10::cuda::getCurrentCUDAStream()));
   });
   return out;
 }

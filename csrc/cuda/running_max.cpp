@@ -2,10 +2,10 @@
 
 #include <ATen/Dispatch.h>
 #include <ATen/core/Tensor.h>
-#include <ATen/cuda/CUDAContext.h>
 #include <ATen/ops/empty.h>
 #include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAGuard.h>
+#include <c10/cuda/CUDAStream.h>
 #include <torch/library.h>
 
 namespace reference_cpp {
@@ -25,7 +25,7 @@ at::Tensor running_max_cuda(const at::Tensor& x) {
   AT_DISPATCH_FLOATING_TYPES_AND(at::kLong, x.scalar_type(), "running_max", [&] {
     C10_CUDA_CHECK(launch_running_max(
         packed.const_data_ptr<scalar_t>(), out.mutable_data_ptr<scalar_t>(), rows, width,
-        at::cuda::getCurrentCUDAStream()));
+        c10::cuda::getCurrentCUDAStream()));
   });
   return out;
 }

@@ -25,6 +25,8 @@ def prepare(path: str) -> None:
     """Make the folder that a report goes to, before a long run. Raises UsageError where no report can be written."""
     format_of(path)
     target = pathlib.Path(path)
+    if target.parent.exists() and not target.parent.is_dir():
+        raise UsageError(f"{path!r} cannot be written: {str(target.parent)!r} is not a folder")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=target.parent):

@@ -46,6 +46,8 @@ def table(report: Report) -> str:
     """Ops x checks: a column for each family, a character for each of its checks."""
     made = matrix.build(report)
     families = made.families
+    if not families:
+        return ""
     rows = []
     for row in made.rows:
         cells = [
@@ -147,7 +149,7 @@ def summary(report: Report) -> str:
     lines = [
         f"ops      {counted.registered} in the run, {counted.with_samples} with samples, {counted.tested} tested, "
         f"{counted.conformant} conformant",
-        f"results  {listed} in {report.seconds:.1f} s",
+        f"results  {listed or 'none'} in {report.seconds:.1f} s",
     ]
     if counted.untested:
         lines.append(f"nothing exercised  {_some(counted.untested, most=12)}")

@@ -18,10 +18,12 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 #: -O1: the ops are small, and the time goes into torch's headers.
 CXX_FLAGS = ("-O1",)
@@ -111,7 +113,7 @@ def load(name: str) -> Built:
 
 
 def missing(name: str) -> dict[str, str]:
-    """What to give ``OpSpec(unavailable=...)``: empty when the library loads, else ``{capability: why it does not}``."""
+    """For ``OpSpec(unavailable=...)``: empty when the library loads, else ``{capability: why it does not}``."""
     outcome = _outcome(name)
     return {LIBRARIES[name].capability: str(outcome)} if isinstance(outcome, NotBuilt) else {}
 
@@ -142,7 +144,9 @@ def _build_and_load(library: Library) -> Built:
         with _locked(folder):
             if not finished.exists():  # else another process has been here while this one waited
                 started = time.monotonic()
-                _compile(library, root, folder, with_cuda=not no_cuda)
+                with _workshop(folder) as workshop:
+                    _compile(library, root, workshop, with_cuda=not no_cuda)
+                    (workshop / product.name).replace(product)
                 seconds = time.monotonic() - started
                 finished.touch()
                 return Built(product, seconds, no_cuda)  # torch has loaded what it has built
@@ -205,9 +209,21 @@ def _locked(folder: Path) -> Iterator[None]:
         raise NotBuilt(f"cannot write to {folder}: {error}; set OPCHECK_BUILD_DIR to a folder that can") from error
     with handle:
         fcntl.flock(handle, fcntl.LOCK_EX)
-        # torch has a lock of its own, a file it waits for without end if a killed process has left it behind.
-        (folder / "lock").unlink(missing_ok=True)
         yield
+
+
+@contextlib.contextmanager
+def _workshop(folder: Path) -> Iterator[Path]:
+    """A fresh folder to build in, which stays behind for a look when the build fails. Call it under `_locked`.
+
+    A process that was killed while it built leaves two things that must not be met again: torch's own lock, a file
+    torch waits for without end, and a compiler that may still be writing.
+    """
+    for left_over in folder.glob("build-*"):
+        shutil.rmtree(left_over, ignore_errors=True)
+    workshop = Path(tempfile.mkdtemp(prefix="build-", dir=folder))
+    yield workshop
+    shutil.rmtree(workshop, ignore_errors=True)
 
 
 # --------------------------------------------------------------------------- tools
@@ -261,9 +277,6 @@ def _torch_has_header(header: str) -> bool:
 
 def _compile(library: Library, root: Path, folder: Path, *, with_cuda: bool) -> None:
     """Compile and load a library in its folder. Raises `NotBuilt`."""
-    ninja_folder = _ninja_folder()
-    if ninja_folder is None:
-        raise NotBuilt("ninja is missing: pip install ninja")
     if importlib.util.find_spec("setuptools") is None:
         # torch.utils.cpp_extension of some versions imports it
         raise NotBuilt("setuptools is missing: pip install setuptools")
@@ -271,17 +284,10 @@ def _compile(library: Library, root: Path, folder: Path, *, with_cuda: bool) -> 
     if with_cuda:
         sources.append(_write_unit(folder, root, len(sources), (f"{library.kernels}/*.cpp",)))
         sources += [str(kernel) for kernel in sorted((root / library.kernels).glob("*.cu"))]
-    print(f"opcheck_suite: compiling {library.namespace} in {folder} (once, under a minute)", file=sys.stderr)
-    path = os.environ.get("PATH", "")
+    print(f"opcheck_suite: compiling {library.namespace} in {folder} (once, about a minute)", file=sys.stderr)
     try:
-        with warnings.catch_warnings():
-            # What torch and setuptools have to say about each other is not the caller's concern.
-            warnings.simplefilter("ignore")
-            from torch.utils import cpp_extension
-
-            if ninja_folder:
-                os.environ["PATH"] = os.pathsep.join([ninja_folder, path])
-            cpp_extension.load(
+        with _torch_extension_tools(with_cuda=with_cuda) as tools:
+            tools.load(
                 library.namespace,
                 sources,
                 extra_cflags=[*CXX_FLAGS, *library.flags],
@@ -290,11 +296,34 @@ def _compile(library: Library, root: Path, folder: Path, *, with_cuda: bool) -> 
                 with_cuda=with_cuda,
                 is_python_module=False,
             )
-    except (RuntimeError, OSError, ValueError, IndexError, ImportError, subprocess.SubprocessError) as error:
+    except NotBuilt:
+        raise
+    except (RuntimeError, OSError, ValueError, ImportError, subprocess.SubprocessError) as error:
         hint = f"; {_CUDA_SWITCH}=0 builds without CUDA" if with_cuda else ""
         raise NotBuilt(f"compiling {library.namespace} in {folder} failed{hint}: {_essence(str(error))}") from error
-    finally:
-        os.environ["PATH"] = path
+
+
+@contextlib.contextmanager
+def _torch_extension_tools(*, with_cuda: bool) -> Iterator[ModuleType]:
+    """``torch.utils.cpp_extension``, made to find ninja and the CUDA toolkit. Raises `NotBuilt`."""
+    ninja_folder = _ninja_folder()
+    if ninja_folder is None:
+        raise NotBuilt("ninja is missing: pip install ninja")
+    with warnings.catch_warnings():
+        # What torch and setuptools have to say about each other is not the caller's concern.
+        warnings.simplefilter("ignore")
+        from torch.utils import cpp_extension
+
+        path, toolkit = os.environ.get("PATH", ""), cpp_extension.CUDA_HOME
+        try:
+            if ninja_folder:
+                os.environ["PATH"] = os.pathsep.join([ninja_folder, path])
+            if with_cuda:
+                # torch takes the parent folder of the nvcc on PATH, which is wrong when that is a link or a script
+                cpp_extension.CUDA_HOME = str(_toolkit(_nvcc()))
+            yield cpp_extension
+        finally:
+            os.environ["PATH"], cpp_extension.CUDA_HOME = path, toolkit
 
 
 def _write_unit(folder: Path, root: Path, number: int, patterns: tuple[str, ...]) -> str:
@@ -303,9 +332,7 @@ def _write_unit(folder: Path, root: Path, number: int, patterns: tuple[str, ...]
     if not sources:
         raise NotBuilt(f"the C++ sources are incomplete: nothing matches {', '.join(patterns)} in {root}")
     unit = folder / f"unit{number}.cpp"
-    text = "".join(f'#include "{source}"\n' for source in sources)
-    if not unit.exists() or unit.read_text() != text:  # an older file lets ninja go on where a killed build stopped
-        unit.write_text(text)
+    unit.write_text("".join(f'#include "{source}"\n' for source in sources))
     return str(unit)
 
 
@@ -330,6 +357,16 @@ def _nvcc() -> str:
     return found
 
 
+def _toolkit(nvcc: str) -> Path:
+    """The folder of the CUDA toolkit that an nvcc belongs to, as nvcc itself says. Raises `NotOffered`."""
+    done = subprocess.run([nvcc, "--dryrun", "-c", "any.cu"], capture_output=True, text=True)
+    for line in (done.stderr + done.stdout).splitlines():
+        name, found, top = line.removeprefix("#$ ").partition("=")
+        if found and name == "TOP" and (Path(top) / "include" / "cuda_runtime.h").is_file():
+            return Path(top).resolve()
+    raise NotOffered(f"{nvcc} does not say where its toolkit is: install the whole CUDA toolkit, or set CUDA_HOME")
+
+
 def _why_no_cuda() -> str:
     """Why the CUDA kernels are not bound; empty when they are. ``OPCHECK_CUDA`` (0 or 1) overrides the automatism."""
     import torch
@@ -344,7 +381,7 @@ def _why_no_cuda() -> str:
         why = f"torch {torch.__version__} is built without CUDA"
     else:
         try:
-            _nvcc()
+            _toolkit(_nvcc())
         except NotOffered as failure:
             why = str(failure)
     if why and switch == "1":

@@ -186,8 +186,12 @@ def _axpy_backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None]:
 
 
 # --------------------------------------------------------------------------- vmap
-# Functional ops do without: vmap calls them once for each element of the batch. It refuses to do that for ops that
-# write into an argument, so these have rules.
+# Most ops do without: vmap calls them once for each element of the batch. It refuses to do that for ops that write into
+# an argument or take a list of tensors, so these have rules.
+
+
+def _batch_first(t: Tensor, dim: int | None, size: int) -> Tensor:
+    return t.expand(size, *t.shape) if dim is None else t.movedim(dim, 0)
 
 
 def _scale_vmap(info: Any, in_dims: tuple[int | None, ...], x: Tensor, s: float) -> tuple[None, None]:
@@ -200,13 +204,16 @@ def _plus_into_vmap(
 ) -> tuple[None, None]:
     if in_dims[2] is None:
         raise ValueError("plus_into: out is not batched, so the results of a batch have no place to go")
-
-    def batch_first(t: Tensor, dim: int | None) -> Tensor:
-        return t.expand(info.batch_size, *t.shape) if dim is None else t.movedim(dim, 0)
-
-    a, b, out = (batch_first(t, dim) for t, dim in zip((a, b, out), in_dims, strict=True))
+    a, b, out = (_batch_first(t, dim, info.batch_size) for t, dim in zip((a, b, out), in_dims, strict=True))
     torch.ops.reference_cpp.plus_into(a, b, out)
     return None, None
+
+
+def _weighted_sum_vmap(
+    info: Any, in_dims: tuple[list[int | None], Any], xs: list[Tensor], weights: list[float]
+) -> tuple[Tensor, int]:
+    batched = [_batch_first(x, dim, info.batch_size) for x, dim in zip(xs, in_dims[0], strict=True)]
+    return torch.ops.reference_cpp.weighted_sum(batched, weights), 0
 
 
 # --------------------------------------------------------------------------- registration
@@ -234,6 +241,7 @@ if not UNAVAILABLE:
 
     torch.library.register_vmap("reference_cpp::scale_", _scale_vmap)
     torch.library.register_vmap("reference_cpp::plus_into", _plus_into_vmap)
+    torch.library.register_vmap("reference_cpp::weighted_sum", _weighted_sum_vmap)
 
 if not STABLE_UNAVAILABLE:
     torch.library.register_fake("reference_stable::axpy", _axpy_fake)

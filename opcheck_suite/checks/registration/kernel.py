@@ -31,4 +31,7 @@ def kernel(ctx):
     lacking = [d for d in ctx.spec.devices or (ctx.device,) if ctx.info.kernel_for(d) is None]
     if lacking:
         have = ", ".join(ctx.info.kernels) or "nothing"
-        ctx.fail(f"{ctx.info.name} has no kernel for {', '.join(lacking)}; it has kernels for {have}")
+        text = f"{ctx.info.name} has no kernel for {', '.join(lacking)}; it has kernels for {have}"
+        if any(key.startswith("Autograd") for key in ctx.info.kernels):
+            text += "\nthe kernel at Autograd serves calls, except under torch.inference_mode()"
+        ctx.fail(text)

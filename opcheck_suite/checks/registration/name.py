@@ -20,7 +20,7 @@ def _applies(ctx):
     title="Function and op have different names",
     what=(
         "Looks for the op's name in the name of the function that torch.library.custom_op decorates; a prefix or "
-        "suffix does not matter."
+        "suffix, case and underscores do not matter."
     ),
     why=(
         "Readers look for an op under its function's name, and stack traces, profiles and graphs then name two "
@@ -36,5 +36,10 @@ def _applies(ctx):
 def name(ctx):
     op = ctx.info.name.partition("::")[2].partition(".")[0]
     function = ctx.info.function.__name__
-    if function.strip("_") and op.strip("_") not in function:
+    if _letters(function) and _letters(op) not in _letters(function):
         ctx.fail(f"the function is called {function!r}, the op {op!r}")
+
+
+def _letters(name):
+    """The name without what differs between ``RotaryEmbedding`` and ``rotary_embedding``."""
+    return name.replace("_", "").lower()
