@@ -51,7 +51,10 @@ def _parser() -> argparse.ArgumentParser:
         "--ops", action="append", default=[], metavar="PATTERN", help="only ops that match a glob; may be repeated"
     )
     audit.add_argument(
-        "--device", default="cpu", metavar="DEVICE", help="device that every op must have a kernel for (default: cpu)"
+        "--device",
+        default="",
+        metavar="DEVICE",
+        help="devices that every op must have a kernel for, with commas (default: a kernel for any)",
     )
     audit.add_argument(
         "--format", default="text", metavar="FORMAT", help="what is printed: text, json or markdown (default: text)"

@@ -95,6 +95,7 @@ class _Conformance:
         self.plans = plans
         self.runners: list[Any] = []
         self.results: list[Result] = []
+        self.stopped = False
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(
@@ -125,8 +126,10 @@ class _Conformance:
                 if name == _PROPERTY and isinstance(value, dict):
                     self.results.append(Result(**value | {"outcome": Outcome(value["outcome"])}))
 
-    def pytest_sessionfinish(self) -> None:
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
         """End the children."""
+        ended = exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
+        self.stopped = not ended or bool(session.shouldstop or session.shouldfail)
         for runner in self.runners:
             runner.__exit__()
 
@@ -144,22 +147,26 @@ class _Conformance:
         for line in (text.header(report), "", *text.table(report).splitlines(), "", *text.summary(report).splitlines()):
             terminalreporter.write_line(line)
         for path in self.config.getoption("opcheck_report"):
+            if self.stopped:  # a report says that it is complete
+                terminalreporter.write_line(f"did not write {path}: the run was stopped")
+                continue
             render = importlib.import_module(f"opcheck_suite.reports.{reports.format_of(path)}").render
             reports.write(path, render(report))
             terminalreporter.write_line(f"wrote {path}")
 
     def _report(self) -> Report:
-        from opcheck_suite import engine, registry
+        from opcheck_suite import engine
 
-        chosen = self.plans[0].options
-        # by name and not as they came: xdist's workers finish in any order
-        rank = {check.id: n for n, check in enumerate(registry.all_checks())}
-        ordered = sorted(self.results, key=lambda r: (r.op, r.device, r.dtype, rank[r.check]))
+        # as planned and not as they came: xdist's workers finish in any order
+        units = dict.fromkeys(unit for plan in self.plans for unit in plan.units)
+        rank = {unit: n for n, unit in enumerate(units)}
+        ordered = sorted(self.results, key=lambda r: rank[r.unit])
+        about = {name: entry.spec.about for plan in self.plans for name, entry in plan.entries.items()}
         return Report(
             results=tuple(ordered),
             environment=engine.environment(self.plans[0].devices),
-            options=chosen.as_dict() | {"source": " ".join(self.config.getoption("opcheck"))},
-            ops={r.op: "" for r in ordered},
+            options=self.plans[0].options.as_dict() | {"source": " ".join(plan.source for plan in self.plans)},
+            ops={r.op: about[r.op] for r in ordered},
             seconds=sum(r.seconds for r in ordered),
         )
 

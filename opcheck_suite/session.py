@@ -208,7 +208,8 @@ def _groups(check: Check) -> str:
     return " or ".join(g for g in check.variants if g != "sample")
 
 
-def _size(finding: _Finding) -> int:
+def _size(finding: _Finding) -> tuple[bool, int]:
+    """The sample itself first, then the variant with the fewest elements."""
     if finding.case is None:
-        return 0
-    return sum(t.numel() for _, t in finding.case.leaves()) + bool(finding.case.variant)
+        return False, 0
+    return bool(finding.case.variant), sum(t.numel() for _, t in finding.case.leaves())

@@ -59,7 +59,7 @@ def load(target: str) -> Loaded:
         return Loaded(target, tuple(_bare(name) for name in ops.matching([target])), bare=True)
     if hasattr(module, "SPECS"):
         return Loaded(target, entries(_specs_of(module, target)))
-    new = ops.names() - before or _registered_in(module)
+    new = {n for n in ops.names() - before if not ops.info(n).from_torch} or _registered_in(module)
     if not new:
         others = sorted(n for n in vars(module) if n.lower().startswith("spec"))
         hint = f"; it has {', '.join(others)}" if others else ""
@@ -123,7 +123,9 @@ def _import(target: str) -> ModuleType | None:
             raise UsageError(f"{target} cannot be imported: it needs {missing!r}, which is not installed") from error
         if any(n.partition("::")[0] == target for n in torch._C._dispatch_get_all_op_names()):
             return None
-        raise UsageError(f"there is no module or op namespace {target!r}{_near_module(target)}") from error
+        near = _near_module(target)
+        hint = "" if near else "; if a module registers the ops of that namespace, name the module"
+        raise UsageError(f"there is no module or op namespace {target!r}{near}{hint}") from error
     except UsageError:
         raise
     except (Exception, SystemExit) as error:  # a module that exits must not end the run as if it were clean

@@ -81,20 +81,23 @@ class Case:
         return f"{short}({inner})"
 
     def signature(self) -> tuple[Any, ...]:
-        """What decides which code a compiler makes for the call: dtypes, ranks, which arguments are there, their
-        kinds.
+        """What decides which code a compiler makes for the call.
+
+        That is dtypes, ranks, which sizes are equal, which arguments are there, and of what kind they are.
         """
+        numbers: dict[int, int] = {}
 
         def kind(value: Any) -> Any:
             if isinstance(value, torch.Tensor):
-                return (value.dtype, value.dim(), value.device.type, value.requires_grad)
+                sizes = tuple(numbers.setdefault(size, len(numbers)) if size > 1 else -1 for size in value.shape)
+                return (value.dtype, sizes, value.device.type, value.requires_grad)
             if isinstance(value, list | tuple):
                 return tuple(kind(v) for v in value)
             if isinstance(value, bool | str | torch.dtype) or value is None:
                 return value
             return type(value)
 
-        return tuple((name, kind(value)) for name, value in sorted(self.bound().items()))
+        return tuple((name, kind(value)) for name, value in self.bound().items())
 
 
 def of_sample(info: ops.OpInfo, sample: Sample, device: str) -> Case:

@@ -25,7 +25,7 @@ def render(report: Report) -> str:
     parts = [f"# Conformance: {verdict}", text.header(report), _counts(report), _table(report)]
     if report.bad:
         parts.append("## What is wrong")
-        parts += [f"```text\n{_fenced(text.block(r, report))}\n```" for r in report.bad]
+        parts += [f"```text\n{_fenced(block)}\n```" for block in text.blocks(report)]
     if listed := text.notes(report):
         parts.append(f"## Notes\n\n```text\n{_fenced(listed)}\n```")
     return "\n\n".join(parts) + "\n"

@@ -65,16 +65,26 @@ def table(report: Report) -> str:
 
 def failures(report: Report) -> str:
     """A block for each bad result: what, where, how to fix it, how to run it again."""
-    return "\n\n".join(block(r, report) for r in report.bad)
+    return "\n\n".join(blocks(report))
 
 
-def block(result: Result, report: Report) -> str:
-    """One result with everything needed to act on it."""
+def blocks(report: Report) -> list[str]:
+    """A block for each op and check with bad results; samples on which the same check fails share one."""
+    grouped: dict[tuple[str, ...], list[Result]] = {}
+    for r in report.bad:
+        grouped.setdefault((r.op, r.check, r.device, r.dtype, r.outcome), []).append(r)
+    return [block(first, report, others=others) for first, *others in grouped.values()]
+
+
+def block(result: Result, report: Report, *, others: Iterable[Result] = ()) -> str:
+    """One result with everything needed to act on it; ``others`` are those of the same unit on other samples."""
     where = f"{result.device}/{result.dtype}" if result.dtype else result.device
     sample = f"  sample '{result.sample}'" if result.sample else ""
     first, *rest = result.message.splitlines() or [""]
     lines = [f"{result.check}  {result.op}  {where}{sample}  {result.outcome.value.upper()}", f"  {first}"]
     lines += [f"  {line}" for line in rest]
+    if names := [repr(r.sample) for r in others if r.sample]:
+        lines.append(f"  likewise on sample {_some(names)}")
     try:
         check = registry.get(result.check)
     except registry.UsageError:  # a report of another version, or of a third-party check that is not installed

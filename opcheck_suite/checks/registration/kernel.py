@@ -8,8 +8,11 @@ def _applies(ctx):
         if ctx.device.partition(":")[0] not in ctx.spec.devices:
             return f"the spec does not claim {ctx.device}"
         return None
-    if ctx.device != "cpu" and ctx.info.kernel_for(ctx.device) is None:
-        return f"the op has no kernel for {ctx.device}, and its spec claims none"
+    if ctx.info.kernel_for(ctx.device) is None:
+        if ctx.device != "cpu":
+            return f"the op has no kernel for {ctx.device}, and its spec claims none"
+        if not ctx.spec.samples and ctx.info.devices:
+            return f"the op has kernels for {', '.join(ctx.info.devices)}, and nothing claims one for {ctx.device}"
     return None
 
 
