@@ -1,6 +1,6 @@
 // What an op that writes into its arguments owes to autograd: a clear refusal where there is no derivative, and the
-// version counter. torch offers autogradNotImplementedFallback and autogradNotImplementedInplaceOrViewFallback for this,
-// but these look at what an op returns, and do neither for an op that returns nothing.
+// version counter. torch offers autogradNotImplementedFallback and autogradNotImplementedInplaceOrViewFallback for
+// this, but these look at what an op returns, and do neither for an op that returns nothing.
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/core/dispatch/Dispatcher.h>

@@ -14,9 +14,9 @@ namespace {
 at::Tensor softclip_cpu(const at::Tensor& x, double limit) {
   check_float_or_double("softclip", "x", x);
   TORCH_CHECK(limit > 0, "softclip: limit must be positive, got ", limit);
-  // The iterator allocates the result: dense, in the order of the strides of x, which is what the fake, empty_like, says
-  // as well. The two may differ in strides that mean nothing, of dimensions of size 1 and of tensors without elements;
-  // so do torch's own elementwise ops and their fakes.
+  // The iterator allocates the result: dense, in the order of the strides of x, which is what the fake (empty_like)
+  // says as well. The two may differ in strides that mean nothing, of dimensions of size 1 and of tensors without
+  // elements; so do torch's own elementwise ops and their fakes.
   auto iterator = at::TensorIteratorConfig().add_owned_output(at::Tensor()).add_const_input(x).build();
   AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "softclip", [&] {
     const scalar_t bound = static_cast<scalar_t>(limit);

@@ -70,7 +70,8 @@ LIBRARIES = {
         units=(("stable/*.cpp",),),
         # the stable ABI as of torch 2.10; later versions keep it
         flags=("-DTORCH_TARGET_VERSION=0x020a000000000000",),
-        needs_header="torch/csrc/stable/ops.h",
+        # the header that knows this flag, new in 2.10 as well
+        needs_header="torch/csrc/stable/version.h",
     ),
 }
 
@@ -193,7 +194,7 @@ def _folder_name(library: Library, root: Path, *, with_cuda: bool) -> str:
     for source in sorted(root.rglob("*")):
         if source.is_file() and (source.parent == root or source.relative_to(root).parts[0] in folders):
             digest.update(str(source.relative_to(root)).encode() + b"\0" + source.read_bytes() + b"\0")
-    python = f"{sys.implementation.cache_tag}"
+    python = sys.implementation.cache_tag
     return f"{library.namespace}-torch{torch.__version__}-{python}-{digest.hexdigest()[:12]}"
 
 
