@@ -93,13 +93,14 @@ def _backward(outputs: list[Any], leaves: dict[str, torch.Tensor]) -> dict[str, 
     roots = [t for t in tensors.tensors(outputs) if t.requires_grad]
     if not roots or not leaves:
         return {}
-    seeds = [_weights(t) for t in roots]
+    seeds = [weights(t) for t in roots]
     names = list(leaves)
     grads = torch.autograd.grad(roots, [leaves[n] for n in names], seeds, allow_unused=True)
     return dict(zip(names, grads, strict=True))
 
 
-def _weights(like: torch.Tensor) -> torch.Tensor:
+def weights(like: torch.Tensor) -> torch.Tensor:
+    """A gradient for an output in which no two neighbours are equal."""
     count = like.numel()
     values = torch.linspace(0.5, 1.5, max(count, 1), dtype=torch.float64)[:count]
     return values.reshape(like.shape).to(device=like.device, dtype=like.dtype)

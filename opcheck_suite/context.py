@@ -11,6 +11,7 @@ import dataclasses
 import random
 import sys
 import traceback
+import warnings
 from collections.abc import Callable, Hashable, Iterator
 from typing import Any, NoReturn, TypeVar
 
@@ -85,6 +86,8 @@ class Run:
     error: BaseException | None
     left_behind: list[str]
     trace: str = ""
+    kept: tuple[Any, ...] = ()
+    """Copies of the results as they were when the call returned: an op that reuses a buffer overwrites what it returned."""
 
     @property
     def outputs(self) -> list[Any]:
@@ -98,7 +101,9 @@ class Run:
         return self.case.leaves((self.args, self.kwargs))
 
     def results(self) -> list[Any]:
-        """What a caller sees: the outputs, then the mutated arguments."""
+        """What a caller sees when the call returns: the outputs, then the mutated arguments."""
+        if self.kept:
+            return list(self.kept)
         written = set(self.case.info.mutated) if self.case.info.is_operator else set()
         return [*self.outputs, *(t for name, t in self.leaves() if name.partition("[")[0] in written)]
 
@@ -198,7 +203,11 @@ class Context:
             error, trace = raised, _own_traceback(raised)
         self.synchronize()
         self.announce("check", case)
-        return Run(case, args, kwargs, before, out, error, state.changes(was), trace)
+        run = Run(case, args, kwargs, before, out, error, state.changes(was), trace)
+        if error is not None:
+            return run
+        kept = tensors.map_tensors(lambda t: t.detach().clone(), run.results())
+        return dataclasses.replace(run, kept=tuple(kept))
 
     def require(self, case: Case) -> Run:
         """The eager run of a case that the op must accept for a check to look at it. Raises `Refused` otherwise."""
@@ -217,6 +226,27 @@ class Context:
     def again(self, case: Case) -> Run:
         """A second eager run on equal inputs, once for all checks."""
         return self.memo(("again", case.key), lambda: self.call_eager(case))
+
+    def poisoned(self, case: Case) -> Run:
+        """An eager run in which torch fills memory that it allocates, once for all checks."""
+
+        def run() -> Run:
+            was = (
+                torch.are_deterministic_algorithms_enabled(),
+                torch.is_deterministic_algorithms_warn_only_enabled(),
+                torch.utils.deterministic.fill_uninitialized_memory,
+            )
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                torch.use_deterministic_algorithms(True, warn_only=True)
+                torch.utils.deterministic.fill_uninitialized_memory = True
+                try:
+                    return self.call_eager(case)
+                finally:
+                    torch.use_deterministic_algorithms(was[0], warn_only=was[1])
+                    torch.utils.deterministic.fill_uninitialized_memory = was[2]
+
+        return self.memo(("poisoned", case.key), run)
 
     def reference(self, case: Case) -> list[Any] | None:
         """What the spec's reference makes of a case: outputs, then mutated arguments; None where it raises.
@@ -265,18 +295,18 @@ class Context:
         except BaseException as error:
             raise OpRaised(error, what) from error
 
-    def fake(self, case: Case) -> fakes.FakeRun:
-        """Call the op on fake copies of the case's arguments, once for all checks."""
+    def fake(self, case: Case, *, symbolic: bool = False, device: str | None = None) -> fakes.FakeRun:
+        """Call the op on fake copies of the case's arguments, once for all checks. See `fakes.run`."""
 
         def run() -> fakes.FakeRun:
             self._not_deadly("fake", case)
             self.announce("fake", case)
             try:
-                return fakes.run(self.info.op, case)
+                return fakes.run(self.info.op, case, symbolic=symbolic, device=device)
             finally:
                 self.announce("check", case)
 
-        return self.memo(("fake", case.key), run)
+        return self.memo(("fake", case.key, symbolic, device), run)
 
     def _not_deadly(self, what: str, case: Case) -> None:
         if (how := self.deadly.get(f"{what}:{case.key}")) is not None:
@@ -312,9 +342,17 @@ class Context:
 
     # -- verdicts
 
-    def compare(self, actual: Any, expected: Any, *, names: str = "output", exact: bool = False) -> str | None:
-        """How two nests of outputs differ, with the spec's tolerances; None when they agree."""
-        tolerances = (0.0, 0.0) if exact else self.spec.tolerances
+    def compare(
+        self,
+        actual: Any,
+        expected: Any,
+        *,
+        names: str = "output",
+        exact: bool = False,
+        tolerances: tuple[float, float] | None = None,
+    ) -> str | None:
+        """How two nests of outputs differ, with the given tolerances or the spec's; None when they agree."""
+        tolerances = (0.0, 0.0) if exact else tolerances or self.spec.tolerances
         return compare.values(actual, expected, tolerances=tolerances, names=names)
 
     def fail(self, message: str) -> NoReturn:

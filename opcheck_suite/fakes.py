@@ -9,9 +9,11 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+import sympy
 import torch
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode, UnsupportedFakeTensorException
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
+from torch.utils import _pytree as pytree
 
 from opcheck_suite.inputs import tensors
 from opcheck_suite.inputs.cases import Case
@@ -28,6 +30,8 @@ class FakeRun:
     error: BaseException | None
     unsupported: str = ""
     """Why fake tensors cannot stand for these inputs at all (a limit of torch), or empty."""
+    env: ShapeEnv | None = None
+    """Where symbols in the outputs come from."""
 
     @property
     def outputs(self) -> list[Any]:
@@ -37,18 +41,29 @@ class FakeRun:
         return list(self.out) if isinstance(self.out, tuple) else [self.out]
 
 
-def run(op: Any, case: Case) -> FakeRun:
-    """Call ``op`` on fake copies of a case's arguments, with the sizes they have.
+def run(op: Any, case: Case, *, symbolic: bool = False, device: str | None = None) -> FakeRun:
+    """Call ``op`` on fake copies of a case's arguments.
 
-    The mode has a ShapeEnv, so that data-dependent sizes come out as unbacked symbols and not as an error.
+    Sizes are those of the case, or with ``symbolic`` one symbol for all that are equal. With a ``device``, tensors and
+    device arguments are moved there, whether or not there is one. The mode has a ShapeEnv, so that data-dependent sizes
+    come out as unbacked symbols and not as an error.
     """
     args, kwargs = case.inputs()
-    mode = FakeTensorMode(shape_env=ShapeEnv(), allow_non_fake_inputs=False)
+    env = ShapeEnv()
+    mode = FakeTensorMode(shape_env=env, allow_non_fake_inputs=False)
+
+    def fake(t: torch.Tensor) -> torch.Tensor:
+        if device is not None:
+            with mode:
+                return torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device=device)
+        return mode.from_tensor(t, static_shapes=not symbolic)
+
+    def move(value: Any) -> Any:
+        return torch.device(device) if device is not None and isinstance(value, torch.device) else value
+
     try:
-        with mode:
-            fake_args, fake_kwargs = tensors.map_tensors(
-                lambda t: mode.from_tensor(t, static_shapes=True), (args, kwargs)
-            )
+        fake_args, fake_kwargs = tensors.map_tensors(fake, (args, kwargs))
+        fake_args, fake_kwargs = pytree.tree_map(move, (fake_args, fake_kwargs))
     except (UnsupportedFakeTensorException, NotImplementedError, RuntimeError) as error:
         return FakeRun(case, args, kwargs, None, error, unsupported=str(error).splitlines()[0])
     try:
@@ -59,8 +74,8 @@ def run(op: Any, case: Case) -> FakeRun:
     except UnsupportedFakeTensorException as error:
         return FakeRun(case, fake_args, fake_kwargs, None, error, unsupported=str(error).splitlines()[0])
     except BaseException as error:
-        return FakeRun(case, fake_args, fake_kwargs, None, error)
-    return FakeRun(case, fake_args, fake_kwargs, out, None)
+        return FakeRun(case, fake_args, fake_kwargs, None, error, env=env)
+    return FakeRun(case, fake_args, fake_kwargs, out, None, env=env)
 
 
 def is_fake(value: Any) -> bool:
@@ -81,3 +96,52 @@ def sizes(tensor: torch.Tensor) -> list[int | None]:
 def strides(tensor: torch.Tensor) -> list[int | None]:
     """The strides of a fake tensor, None where data decides."""
     return [int(s) if known(s) else None for s in tensor.stride()]
+
+
+def constraints(run: FakeRun) -> list[Any]:
+    """The conditions on symbolic sizes that a call relied on, as sympy expressions in the symbols of `symbols`."""
+    assert run.env is not None
+    found = [guard.expr for guard in run.env.guards]
+    for symbol, value in run.env.replacements.items():
+        if value.is_number:
+            found.append(sympy.Eq(symbol, value))
+    return [expr for expr in dict.fromkeys(found) if expr not in (sympy.true, True)]
+
+
+def symbols(run: FakeRun) -> dict[Any, tuple[str, int]]:
+    """Symbol -> name of the argument and dimension whose size it is; one place for each symbol."""
+    found: dict[Any, tuple[str, int]] = {}
+    for name, tensor in run.case.leaves((run.args, run.kwargs)):
+        for dim, size in enumerate(tensor.shape):
+            if isinstance(size, torch.SymInt) and (expr := size.node._expr).is_symbol:
+                found.setdefault(expr, (name, dim))
+    return found
+
+
+def bounds(run: FakeRun, size: Any) -> tuple[int, int | None]:
+    """Least and greatest value that a symbolic size is promised to have; None where there is no greatest."""
+    assert run.env is not None
+    limits = run.env.bound_sympy(size.node.expr)
+    upper = int(limits.upper) if limits.upper.is_number and limits.upper.is_finite and limits.upper < 2**62 else None
+    return int(limits.lower) if limits.lower.is_finite else 0, upper
+
+
+def backward(op: Any, case: Case, names: list[str]) -> tuple[BaseException | None, dict[str, Any]]:
+    """Forward and backward on fake copies, for gradients of the named arguments: what it raised, and the gradients."""
+    args, kwargs = case.inputs()
+    mode = FakeTensorMode(shape_env=ShapeEnv())
+    fake_args, fake_kwargs = tensors.map_tensors(lambda t: mode.from_tensor(t, static_shapes=True), (args, kwargs))
+    leaves = {n: t for n, t in case.leaves((fake_args, fake_kwargs)) if n in names}
+    try:
+        with mode:
+            for leaf in leaves.values():
+                leaf.requires_grad_()
+            out = op(*fake_args, **fake_kwargs)
+            roots = [t for t in tensors.tensors(out) if t.requires_grad]
+            seeds = [torch.ones_like(t) for t in roots]
+            found = torch.autograd.grad(roots, list(leaves.values()), seeds, allow_unused=True)
+    except (KeyboardInterrupt, MemoryError):
+        raise
+    except BaseException as error:
+        return error, {}
+    return None, dict(zip(leaves, found, strict=True))

@@ -173,6 +173,7 @@ class Check:
     variants: tuple[str, ...] = ("sample",)
     scope: str = "case"
     applies: Callable[..., str | None] | None = None
+    failing_samples: bool = False
 
     @property
     def family(self) -> str:

@@ -175,6 +175,15 @@ class OpInfo:
         return tuple(a.name for a in self.schema.arguments if a.alias_info is not None and a.alias_info.is_write)
 
     @property
+    def effect(self) -> str | None:
+        """The effect registered for the op, which keeps compilers from dropping its calls, or None."""
+        from torch._higher_order_ops import effects
+
+        get = getattr(effects, "_get_effect", None)
+        found = get(self.op) if get is not None else getattr(effects, "SIDE_EFFECTS", {}).get(self.op)
+        return None if found is None else str(found)
+
+    @property
     def returns_alias(self) -> bool:
         """Whether the schema declares that an output aliases an argument."""
         return any(r.alias_info is not None for r in self.schema.returns)

@@ -44,6 +44,7 @@ def check(
     severity: str = "fail",
     since: str = "0.1.0",
     applies: Callable[..., str | None] | None = None,
+    failing_samples: bool = False,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Add the decorated function to the catalogue.
 
@@ -51,6 +52,8 @@ def check(
     ``"case"`` on every sample, for ``"signature"`` on the first sample of each distinct signature (dtypes, ranks, which
     arguments are present). ``variants`` names what is run of a sample: ``"sample"`` is itself, the others are groups of
     variants derived from it. Tier ``static`` goes with scope ``"op"`` and runs no kernel.
+
+    With ``failing_samples`` the function also sees samples that the op raises on, which other checks are spared.
 
     ``applies(ctx)`` returns None, or the reason for which the check does not apply to an op.
 
@@ -86,6 +89,7 @@ def check(
             variants=variants,
             scope=scope,
             applies=applies,
+            failing_samples=failing_samples,
         )
         return fn
 

@@ -116,7 +116,7 @@ class Session:
             )
 
     def _over_cases(self, check: Check, ctx: Context, sample: Case) -> Iterator[_Finding]:
-        base = check.id != "values.runs" and self._base_fails(ctx, sample)
+        base = not check.failing_samples and self._base_fails(ctx, sample)
         if base:
             yield _Finding(sample, Outcome.NOT_EXERCISED, base, ran=False)
             return

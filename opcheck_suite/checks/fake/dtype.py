@@ -11,7 +11,7 @@ from opcheck_suite.registry import check
     fix="Give the dtype in the fake kernel: x.new_empty(shape, dtype=...).",
     docs="https://docs.pytorch.org/docs/stable/library.html#torch.library.register_fake",
     tier="quick",
-    variants=("sample", "empty"),
+    variants=("sample", "empty", "floats", "arguments"),
 )
 def dtype(ctx, case):
     from opcheck_suite import fakepairs

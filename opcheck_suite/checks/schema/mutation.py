@@ -18,7 +18,18 @@ from opcheck_suite.registry import check
     fix="Declare the argument in mutates_args, or as Tensor(a!) in the schema; or write to a copy.",
     docs="https://docs.pytorch.org/docs/stable/library.html#torch.library.custom_op",
     tier="quick",
-    variants=("sample", "resized", "ones", "noncontiguous", "offset", "expanded", "empty"),
+    variants=(
+        "sample",
+        "resized",
+        "ones",
+        "large",
+        "noncontiguous",
+        "offset",
+        "expanded",
+        "empty",
+        "arguments",
+        "floats",
+    ),
     applies=lambda ctx: None if ctx.info.takes_tensors else "the op takes no tensor",
 )
 def mutation(ctx, case):

@@ -16,17 +16,32 @@ _KINDS = {"int": int, "float": float, "bool": bool, "str": str}
     fix="Return what the schema says, or declare what is returned: Tensor? may be None.",
     docs="https://docs.pytorch.org/docs/stable/library.html#torch.library.define",
     tier="quick",
-    variants=("sample", "resized", "ones", "empty"),
+    failing_samples=True,
+    variants=("sample", "resized", "ones", "empty", "arguments"),
 )
 def returns(ctx, case):
-    run = ctx.require(case)
     declared = ctx.info.schema.returns
+    if ctx.eager(case).error is not None and not case.variant:
+        _returned_by_kernel(ctx, case, declared)
+    run = ctx.require(case)
     outputs = [None] if run.out is None and len(declared) == 1 else run.outputs
     if len(outputs) != len(declared):
         ctx.fail(f"{len(outputs)} values are returned, the schema declares {len(declared)}")
     for n, (value, part) in enumerate(zip(outputs, declared, strict=True)):
         if not _fits(value, str(part.real_type)):
             ctx.fail(f"output {n} is {_word(value)}, the schema declares {part.type}")
+
+
+def _returned_by_kernel(ctx, case, declared):
+    """For a call that raised: what its Python kernel returned, which the dispatcher may have refused."""
+    from opcheck_suite import pykernel
+
+    kernel = pykernel.of(ctx, case)
+    if kernel is None or not kernel.finished:
+        return
+    got = kernel.returned if isinstance(kernel.returned, tuple) else (kernel.returned,)
+    if len(got) != len(declared) and declared:
+        ctx.fail(f"the kernel returns {len(got)} values, the schema declares {len(declared)}, and every call raises")
 
 
 def _fits(value, kind):

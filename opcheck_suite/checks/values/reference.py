@@ -17,7 +17,7 @@ from opcheck_suite.registry import check
     ),
     docs="https://docs.pytorch.org/docs/stable/testing.html#torch.testing.assert_close",
     tier="quick",
-    variants=("sample", "resized", "ones"),
+    variants=("sample", "resized", "ones", "large", "ranks", "broadcast", "arguments", "content", "special", "floats"),
     applies=lambda ctx: (
         "the spec has no reference"
         if ctx.spec.reference is None

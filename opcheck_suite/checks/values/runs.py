@@ -18,7 +18,20 @@ from opcheck_suite import registry
     fix="Correct the op or the sample; check arguments with TORCH_CHECK or torch._check before memory is touched.",
     docs="https://docs.pytorch.org/tutorials/advanced/cpp_custom_ops.html",
     tier="quick",
-    variants=("sample", "resized", "ones"),
+    failing_samples=True,
+    variants=(
+        "sample",
+        "resized",
+        "ones",
+        "large",
+        "ranks",
+        "broadcast",
+        "arguments",
+        "floats",
+        "integers",
+        "content",
+        "special",
+    ),
 )
 def runs(ctx, case):
     from opcheck_suite import context

@@ -1,0 +1,34 @@
+"""The fake kernel refuses what the op refuses."""
+
+from opcheck_suite.registry import check
+
+
+@check(
+    id="fake.refusals",
+    title="The fake kernel accepts what the op refuses",
+    what=(
+        "Derives inputs of other sizes and dtypes; where the op raises, the fake kernel must raise as well. Inputs "
+        "with integer tensors are left out, since the op may refuse their values, which a fake kernel cannot see."
+    ),
+    why=(
+        "torch.compile and torch.export accept such a call; the error comes when the compiled program runs, far from the "
+        "line that is wrong, or after export not at all on the machine that exported."
+    ),
+    fix="Check shapes and dtypes with torch._check in the fake kernel as the kernel does; share one function between them.",
+    docs="https://docs.pytorch.org/docs/stable/library.html#torch.library.register_fake",
+    tier="quick",
+    variants=("resized", "empty", "floats"),
+    applies=lambda ctx: None if ctx.info.fake in ("python", "meta") else "the op has no fake kernel of its own",
+)
+def refusals(ctx, case):
+    from opcheck_suite.inputs import sizes
+
+    if case.group != "floats" and not sizes.plain(case):
+        ctx.skip("the op may refuse the values of an integer argument")
+    if case.group == "empty" and "dim 0" not in case.variant:
+        ctx.skip("reductions over no element are refused by PyTorch's own ops, too")
+    run = ctx.eager(case)
+    if run.error is None:
+        return
+    if ctx.fake(case).error is None and not ctx.fake(case).unsupported:
+        ctx.fail(f"the op refuses this call, the fake kernel does not: {ctx.describe_error(run.error)}")

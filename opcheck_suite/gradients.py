@@ -1,0 +1,77 @@
+"""Forward and backward of an op, for the checks that look at gradients."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from opcheck_suite import compilepairs
+from opcheck_suite.context import Context
+from opcheck_suite.inputs import tensors
+from opcheck_suite.inputs.cases import Case
+
+
+def inapplicable(ctx: Context) -> str | None:
+    """Why no gradient check applies to an op, or None."""
+    if not ctx.differentiable:
+        return "the op has no autograd formula, and its spec claims none"
+    if ctx.info.mutated:
+        return "torch supports no autograd formula for ops that write to arguments"
+    if ctx.info.autograd is None:
+        return "no autograd formula is registered: see registration.autograd"
+    return None
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Forward:
+    """A forward run that can be differentiated."""
+
+    leaves: dict[str, torch.Tensor]
+    """The arguments that require grad."""
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    outputs: list[Any]
+
+    @property
+    def roots(self) -> list[torch.Tensor]:
+        """The outputs that require grad."""
+        return [t for t in tensors.tensors(self.outputs) if t.requires_grad]
+
+    def backward(self, seeds: list[torch.Tensor], **options: Any) -> dict[str, torch.Tensor | None]:
+        """Gradients by argument for given gradients of the roots."""
+        names = list(self.leaves)
+        found = torch.autograd.grad(self.roots, [self.leaves[n] for n in names], seeds, allow_unused=True, **options)
+        return dict(zip(names, found, strict=True))
+
+    def seeds(self) -> list[torch.Tensor]:
+        """Packed, uneven gradients for the roots."""
+        return [compilepairs.weights(t) for t in self.roots]
+
+
+def forward(ctx: Context, case: Case, *, only: tuple[str, ...] | None = None) -> Forward:
+    """Run the op with its floating-point arguments (or only some) requiring grad.
+
+    Ends the check where the op refuses the case, or where no gradient can be asked for.
+    """
+    ctx.require(case)
+    args, kwargs = case.inputs()
+    wanted = compilepairs.gradient_leaves(ctx, case)
+    leaves = {
+        n: t.requires_grad_() for n, t in case.leaves((args, kwargs)) if n in wanted and (only is None or n in only)
+    }
+    if not leaves:
+        ctx.skip("no argument of this sample is a floating-point tensor")
+    out = ctx.call(ctx.info.op, *args, what="the op, with arguments that require grad,", **kwargs)
+    outputs = [] if out is None else list(out) if isinstance(out, tuple) else [out]
+    found = Forward(leaves, args, kwargs, outputs)
+    if not found.roots:
+        ctx.not_exercised("no output requires grad: see autograd.gradcheck")
+    return found
+
+
+def run(ctx: Context, fn: Callable[..., Any], *args: Any, what: str = "backward") -> Any:
+    """Call something of backward; an exception is the op's."""
+    return ctx.call(fn, *args, what=what)

@@ -1,0 +1,99 @@
+"""Argument variants: other values for arguments that are no tensors, and optional arguments given or left out.
+
+Integers are left alone: they may be sizes or positions, whose range the schema does not tell.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from opcheck_suite.inputs import tensors
+from opcheck_suite.inputs.cases import Case
+from opcheck_suite.inputs.variants import variant
+
+_NEUTRAL = (0.0, 1.0)
+
+
+@variant("arguments")
+def _flags(case: Case) -> Iterator[Case]:
+    """Booleans turned round, and numbers at which many formulas have a short cut."""
+    for name, value, kind in _others(case):
+        if kind == "bool":
+            yield _with(case, name, not value)
+        elif kind == "float" and isinstance(value, float | int):
+            for neutral in _NEUTRAL:
+                if value != neutral:
+                    yield _with(case, name, neutral)
+
+
+@variant("arguments")
+def _optional(case: Case) -> Iterator[Case]:
+    """Optional arguments left out one by one, and tensors given for those that are absent."""
+    for name, value, kind in _others(case, tensors_too=True):
+        if kind.startswith("Optional[") and value is not None:
+            yield _with(case, name, None)
+        elif kind == "Optional[Tensor]" and value is None:
+            donor = next((t for _, t in case.leaves() if tensors.strided(t) and t.is_floating_point()), None)
+            if donor is not None:
+                yield _with(case, name, donor.detach().clone(memory_format=torch.contiguous_format), shown="given")
+
+
+@variant("arguments")
+def _words(case: Case) -> Iterator[Case]:
+    """For a string, the words that the op's Python function compares it with or looks up."""
+    for name, value, kind in _others(case):
+        if kind == "str":
+            for word in _constants(case.info.function):
+                if word != value:
+                    yield _with(case, name, word)
+
+
+@variant("arguments")
+def _lists(case: Case) -> Iterator[Case]:
+    """Lists of tensors cut to their first member."""
+    for name, value in case.bound().items():
+        if isinstance(value, list | tuple) and len(value) > 1 and all(isinstance(v, torch.Tensor) for v in value):
+            others = [v for n, v in case.bound().items() if n != name and isinstance(v, list | tuple)]
+            if not others:  # lists side by side have one length
+                yield _with(case, name, type(value)(value[:1]), shown="one member")
+
+
+def _with(case: Case, name: str, value: Any, *, shown: str = "") -> Case:
+    bound = case.bound()
+    text = f"{name}: {shown}" if shown else f"{name}={value!r}"
+    if name in bound:
+        return case.replace({name: value}, variant=text, group="arguments")
+    changed = case.replace({}, variant=text, group="arguments")
+    changed.kwargs[name] = value
+    return changed
+
+
+def _others(case: Case, *, tensors_too: bool = False) -> Iterator[tuple[str, Any, str]]:
+    """Name, value and type of the arguments that are no tensors; those not given have their default."""
+    if not case.info.is_operator:
+        return
+    bound = case.bound()
+    for argument in case.info.schema.arguments:
+        kind = str(argument.real_type)
+        if "Tensor" in kind and not tensors_too:
+            continue
+        if argument.name in bound or argument.has_default_value():
+            yield argument.name, bound.get(argument.name, argument.default_value), kind
+
+
+def _constants(function: Any) -> list[str]:
+    """The identifier-like strings among the constants of a Python function and of the functions it names."""
+    found: dict[str, None] = {}
+    queue: list[Any] = [getattr(function, "__code__", None)]
+    for code in queue:
+        if isinstance(code, types.CodeType):
+            queue.extend(code.co_consts)
+        elif isinstance(code, str) and code.isidentifier() and len(code) <= 24:
+            found[code] = None
+        elif isinstance(code, tuple | frozenset):
+            queue.extend(code)
+    return list(found)[:6]

@@ -1,0 +1,57 @@
+"""Content variants: other values of the same shape and dtype."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+
+from opcheck_suite.inputs.cases import Case
+from opcheck_suite.inputs.dtypes import floating
+from opcheck_suite.inputs.variants import variant
+
+
+@variant("content")
+def _plain(case: Case) -> Iterator[Case]:
+    """Values that data-dependent ops treat differently: none, all, the opposite."""
+    chosen = floating(case)
+    if chosen:
+        yield case.replace({n: -t.detach().abs() - 1 for n, t in chosen}, variant="all negative", group="content")
+        yield case.replace({n: t.detach().abs() + 1 for n, t in chosen}, variant="all positive", group="content")
+        yield case.replace({n: torch.zeros_like(t) for n, t in chosen}, variant="all zero", group="content")
+
+
+@variant("special")
+def _special(case: Case) -> Iterator[Case]:
+    """NaN and infinities among the values of one argument, a whole row of negative infinity, and large values in half precision."""
+    for name, t in floating(case):
+        if not t.numel():
+            continue
+        poked = t.detach().clone()
+        flat = poked.view(-1) if poked.is_contiguous() else poked.reshape(-1)
+        flat[0] = float("nan")
+        if flat.numel() > 2:
+            flat[flat.numel() // 2] = float("inf")
+        yield case.replace({name: flat.view(t.shape)}, variant=f"NaN and inf({name})", group="special")
+        if t.dim():
+            row = t.detach().clone()
+            row[..., :] = torch.where(torch.arange(row.shape[0]).view(-1, *[1] * (row.dim() - 1)) == 0, -torch.inf, row)
+            yield case.replace({name: row}, variant=f"a row of -inf({name})", group="special")
+    chosen = floating(case)
+    if chosen:
+        large = {n: (t.detach().sign() * 300).half() for n, t in chosen}
+        yield case.replace(dict(large), variant="float16 beyond 256", group="special")
+
+
+@variant("indices")
+def _out_of_range(case: Case) -> Iterator[Case]:
+    """One integer argument with a position beyond every size of the other arguments."""
+    leaves = case.leaves()
+    for name, t in leaves:
+        others = [other for n, other in leaves if n != name and other.is_floating_point()]
+        if t.dtype not in (torch.int32, torch.int64) or not t.numel() or not others:
+            continue
+        beyond = max([max(other.shape, default=1) for other in others]) + 1
+        poked = t.detach().clone(memory_format=torch.contiguous_format)
+        poked.view(-1)[-1] = beyond
+        yield case.replace({name: poked}, variant=f"an index of {beyond}({name})", group="indices")

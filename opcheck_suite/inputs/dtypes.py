@@ -1,0 +1,52 @@
+"""dtype variants: the sample's values in other types of numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+
+from opcheck_suite.inputs import tensors
+from opcheck_suite.inputs.cases import Case
+from opcheck_suite.inputs.variants import variant
+
+#: In the order in which faults are likely: what authors forget first.
+OTHERS = (torch.float64, torch.bfloat16, torch.float16, torch.float32)
+
+
+def floating(case: Case) -> list[tuple[str, torch.Tensor]]:
+    """The arguments of ordinary floating-point dtypes."""
+    wide = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+    return [(n, t) for n, t in case.leaves() if tensors.strided(t) and t.dtype in wide]
+
+
+def converted(t: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """Values in another dtype; for integers they are spread out first, so that they do not all become zero."""
+    source = t.detach()
+    if dtype.is_floating_point or dtype.is_complex:
+        return source.to(dtype)
+    return (source * 4).round().clamp(-100, 100).to(dtype)
+
+
+@variant("floats")
+def _floats(case: Case) -> Iterator[Case]:
+    """All floating-point arguments in another floating-point dtype."""
+    yield from _converted(case, OTHERS, "floats")
+
+
+@variant("integers")
+def _integers(case: Case) -> Iterator[Case]:
+    """All floating-point arguments as int32."""
+    yield from _converted(case, (torch.int32,), "integers")
+
+
+def _converted(case: Case, dtypes: tuple[torch.dtype, ...], group: str) -> Iterator[Case]:
+    chosen = floating(case)
+    for dtype in dtypes:
+        changes = {n: converted(t, dtype) for n, t in chosen if t.dtype != dtype}
+        if changes:
+            yield case.replace(dict(changes), variant=_name(dtype), group=group)
+
+
+def _name(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")

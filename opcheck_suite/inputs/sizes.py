@@ -1,0 +1,180 @@
+"""Size variants: other sizes, ranks and broadcast arguments.
+
+Sizes that are equal in a sample change together, since an op's arguments are related and the schema does not say how.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from opcheck_suite.inputs import tensors
+from opcheck_suite.inputs.cases import Case
+from opcheck_suite.inputs.variants import variant
+
+
+def resized(case: Case, old: int, new: int) -> Case | None:
+    """The case with every size equal to ``old`` made ``new``; None where that could break a relation between arguments.
+
+    Integer arguments equal to the size change with it. Left alone: integer tensors that may index into what shrinks,
+    and lists of integers that sum to the size.
+    """
+    changes: dict[str, Any] = {}
+    touched = False
+    for name, t in case.leaves():
+        if not tensors.strided(t):
+            return None
+        if old in t.shape:
+            changes[name] = _resize(t.detach(), [new if size == old else size for size in t.shape])
+            touched = True
+        elif new < old and _may_index(case, name, t):
+            return None
+    if not touched:
+        return None
+    for name, value in case.bound().items():
+        if isinstance(value, bool | torch.Tensor):
+            continue
+        if isinstance(value, int) and value == old and _type(case, name) in ("int", "SymInt"):
+            changes[name] = new
+        elif isinstance(value, list | tuple) and value and all(isinstance(v, int) for v in value):
+            if sum(value) == old and len(value) > 1:
+                return None
+            if old in value:
+                changes[name] = [new if v == old else v for v in value]
+    return case.replace(changes, variant="", group="")
+
+
+def _type(case: Case, name: str) -> str:
+    if not case.info.is_operator:
+        return "int"
+    return next((str(a.real_type) for a in case.info.schema.arguments if a.name == name), "")
+
+
+def _may_index(case: Case, name: str, t: torch.Tensor) -> bool:
+    """Whether a tensor may hold positions in another one: integers that the op only reads."""
+    written = case.info.is_operator and name.partition("[")[0] in case.info.mutated
+    return t.dtype in (torch.int32, torch.int64) and t.numel() > 0 and not written
+
+
+def _resize(t: torch.Tensor, shape: list[int]) -> torch.Tensor:
+    """Values of ``t`` repeated or cut to another shape of the same rank."""
+    for dim, size in enumerate(shape):
+        have = t.shape[dim]
+        if size == have:
+            continue
+        if size < have:
+            t = t.narrow(dim, 0, size)
+        elif have:
+            index = torch.arange(size, device=t.device) % have
+            t = t.index_select(dim, index)
+        else:
+            return torch.zeros(shape, dtype=t.dtype, device=t.device)
+    return t.clone(memory_format=torch.contiguous_format)
+
+
+def _sizes(case: Case) -> list[tuple[int, str]]:
+    """The distinct sizes above one in a sample, each with the argument and dimension where it is first met."""
+    found: dict[int, str] = {}
+    for name, t in case.leaves():
+        for dim, size in enumerate(t.shape):
+            if size > 1:
+                found.setdefault(size, f"{name} dim {dim}")
+    return list(found.items())
+
+
+@variant("empty")
+def _empty(case: Case) -> Iterator[Case]:
+    for size, place in _sizes(case):
+        made = resized(case, size, 0)
+        if made is not None:
+            yield dataclasses.replace(made, variant=f"empty({place})", group="empty")
+
+
+@variant("resized")
+def _other_sizes(case: Case) -> Iterator[Case]:
+    taken = {size for size, _ in _sizes(case)}
+    for size, place in _sizes(case):
+        new = next(n for n in (7, 11, 13, 5, 3, 17, 19, 23) if n not in taken)
+        made = resized(case, size, new)
+        if made is not None:
+            yield dataclasses.replace(made, variant=f"size {new}({place})", group="resized")
+
+
+@variant("resized")
+def _odd_sizes(case: Case) -> Iterator[Case]:
+    """All sizes changed at once to different primes, so that the number of elements has no small factor."""
+    primes = iter(n for n in (7, 11, 13, 17, 19, 23) if n not in {size for size, _ in _sizes(case)})
+    made: Case | None = case
+    changed = []
+    for size, place in _sizes(case):
+        new = next(primes, None)
+        if new is None or made is None:
+            return
+        made = resized(made, size, new)
+        changed.append(f"{new}({place})")
+    if made is not None and len(changed) > 1:
+        yield dataclasses.replace(made, variant=f"sizes {', '.join(changed)}", group="resized")
+
+
+@variant("ones")
+def _size_one(case: Case) -> Iterator[Case]:
+    for size, place in _sizes(case):
+        made = resized(case, size, 1)
+        if made is not None:
+            yield dataclasses.replace(made, variant=f"size 1({place})", group="ones")
+
+
+@variant("large")
+def _large(case: Case) -> Iterator[Case]:
+    """Sizes that exceed a block of threads or a tile: 131 where the tensors stay small, and 1100 for the last dimension."""
+    elements = sum(t.numel() for _, t in case.leaves())
+    for size, place in _sizes(case):
+        for new in (131, 1100):
+            made = resized(case, size, new) if elements * new // size <= 1 << 16 else None
+            if made is not None and sum(t.numel() for _, t in made.leaves()) <= 1 << 16:
+                yield dataclasses.replace(made, variant=f"size {new}({place})", group="large")
+
+
+def plain(case: Case) -> bool:
+    """Whether the case is all strided tensors without sizes or positions among its other arguments."""
+    return all(tensors.strided(t) and not _may_index(case, n, t) for n, t in case.leaves())
+
+
+@variant("ranks")
+def _ranks(case: Case) -> Iterator[Case]:
+    """All tensors with one more leading dimension, and all of them scalars."""
+    leaves = case.leaves()
+    if not leaves or not plain(case) or any("[" in name for name, _ in leaves):
+        return
+    if any(t.dim() for _, t in leaves):
+        yield case.map(
+            lambda t: torch.stack([t.detach(), t.detach().flip(0) if t.dim() else t.detach()]),
+            variant="one more dimension",
+            group="ranks",
+        )
+    if any(t.dim() and t.numel() for _, t in leaves):
+        yield case.map(
+            lambda t: t.detach().reshape(-1)[:1].reshape(()).clone(), variant="all 0-dimensional", group="ranks"
+        )
+
+
+@variant("broadcast")
+def _broadcast(case: Case) -> Iterator[Case]:
+    """One of several arguments of a common shape made smaller, so that it must be broadcast against the others."""
+    leaves = [(n, t.detach()) for n, t in case.leaves() if tensors.strided(t) and t.dim()]
+    if not plain(case):
+        return
+    written = set(case.info.mutated) if case.info.is_operator else set()
+    for name, t in leaves:
+        partners = [n for n, other in leaves if n != name and other.shape == t.shape]
+        if not partners or name.partition("[")[0] in written:
+            continue
+        if t.shape[0] > 1:
+            one = t[:1].clone(memory_format=torch.contiguous_format)
+            yield case.replace({name: one}, variant=f"broadcast({name})", group="broadcast")
+            if t.dim() > 1:
+                low = t[0].clone(memory_format=torch.contiguous_format)
+                yield case.replace({name: low}, variant=f"broadcast({name}, one dimension fewer)", group="broadcast")
