@@ -82,12 +82,11 @@ def _where(a: torch.Tensor, b: torch.Tensor, text: str) -> str:
     first = next((line for line in text.splitlines() if line.startswith("Mismatched elements")), "")
     count = first.removeprefix("Mismatched elements: ").replace(" / ", " of ").partition(" (")[0]
     share = f"{count} elements differ" if count else "the value differs"
-    return f"{share}; at {list(index)} got {_number(a[index])}, expected {_number(b[index])}"
-
-
-def _number(t: torch.Tensor) -> str:
-    value = t.item()
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    got, want = a[index].item(), b[index].item()
+    short = [f"{v:.6g}" if isinstance(v, float) else str(v) for v in (got, want)]
+    if short[0] == short[1]:  # they differ in the last bits only
+        short = [repr(got), repr(want)]
+    return f"{share}; at {list(index)} got {short[0]}, expected {short[1]}"
 
 
 def _plain(actual: Any, expected: Any, tolerances: tuple[float, float] | None, name: str) -> str | None:

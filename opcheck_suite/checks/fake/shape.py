@@ -25,7 +25,7 @@ from opcheck_suite.registry import check
 def shape(ctx, case):
     from opcheck_suite import fakepairs, fakes
 
-    for pair in fakepairs.tensor_pairs(ctx, case):
+    for pair in fakepairs.tensor_pairs(ctx, case, report=True):
         sizes = fakes.sizes(pair.fake)
         real = list(pair.real.shape)
         if len(sizes) != len(real) or any(f is not None and f != r for f, r in zip(sizes, real, strict=True)):

@@ -18,4 +18,6 @@ from opcheck_suite.registry import check
 )
 def fake(ctx):
     if ctx.info.fake is None:
-        ctx.fail(f"{ctx.info.name} has no fake kernel; it has kernels for {', '.join(ctx.info.kernels) or 'nothing'}")
+        # what custom_op puts at Meta and Autograd of every op only raises
+        have = ", ".join(k for k in ctx.info.kernels if k != "Meta" and not k.startswith("Autograd")) or "nothing"
+        ctx.fail(f"{ctx.info.name} has no fake kernel; it has kernels for {have}")
