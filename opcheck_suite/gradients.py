@@ -75,3 +75,31 @@ def forward(ctx: Context, case: Case, *, only: tuple[str, ...] | None = None) ->
 def run(ctx: Context, fn: Callable[..., Any], *args: Any, what: str = "backward") -> Any:
     """Call something of backward; an exception is the op's."""
     return ctx.call(fn, *args, what=what)
+
+
+def in_float64(ctx: Context, case: Case) -> Case | None:
+    """The case with its floating-point arguments in float64, in which finite differences are precise; None if refused."""
+    wide = case.map(
+        lambda t: t.detach().double() if t.is_floating_point() else t.detach(), variant="float64", group="float64"
+    )
+    return wide if ctx.attempt(wide) is not None else None
+
+
+Differentiable = tuple[Callable[..., tuple[torch.Tensor, ...]], list[torch.Tensor], list[str]]
+
+
+def as_function(ctx: Context, case: Case) -> Differentiable:
+    """The op as a function of its floating-point arguments alone: the function, values for it, and the arguments' names.
+
+    The function returns the outputs that require grad. Ends the check where there are no such arguments.
+    """
+    names = sorted(compilepairs.gradient_leaves(ctx, case))
+    if not names:
+        ctx.skip("no argument of this sample is a floating-point tensor")
+
+    def call(*leaves: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        args, kwargs = case.replace(dict(zip(names, leaves, strict=True)), variant="", group="").raw()
+        return tuple(t for t in tensors.tensors(ctx.info.op(*args, **kwargs)) if t.requires_grad)
+
+    leaves = dict(case.leaves(case.inputs()))
+    return call, [leaves[n].requires_grad_() for n in names], names

@@ -23,25 +23,10 @@ def double(ctx, case):
     import torch
     from torch.autograd.gradcheck import GradcheckError
 
-    from opcheck_suite import compilepairs
-
-    wide = case.map(
-        lambda t: t.detach().double() if t.is_floating_point() else t.detach(), variant="float64", group="float64"
-    )
-    if ctx.attempt(wide) is None:
+    wide = gradients.in_float64(ctx, case)
+    if wide is None:
         ctx.skip("the op refuses float64, in which alone finite differences are precise enough")
-    names = sorted(compilepairs.gradient_leaves(ctx, wide))
-    if not names:
-        ctx.skip("no argument of this sample is a floating-point tensor")
-
-    def call(*leaves):
-        args, kwargs = wide.replace(dict(zip(names, leaves, strict=True)), variant="", group="").raw()
-        out = ctx.info.op(*args, **kwargs)
-        flat = [t for t in (out if isinstance(out, tuple | list) else [out]) if isinstance(t, torch.Tensor)]
-        return tuple(t for t in flat if t.requires_grad)
-
-    leaves = dict(wide.leaves(wide.inputs()))
-    inputs = [leaves[n].requires_grad_() for n in names]
+    call, inputs, _ = gradients.as_function(ctx, wide)
     try:
         with ctx.seeded():
             torch.autograd.gradgradcheck(call, inputs, check_batched_grad=False, check_undefined_grad=False, atol=1e-4)

@@ -28,32 +28,17 @@ from opcheck_suite.registry import check
     ),
 )
 def gradcheck(ctx, case):
-    import torch
     from torch.autograd.gradcheck import GradcheckError
 
-    from opcheck_suite import compilepairs
+    from opcheck_suite import gradients
     from opcheck_suite.context import OpRaised
 
-    wide = case.map(
-        lambda t: t.detach().double() if t.is_floating_point() else t.detach(), variant="float64", group="float64"
-    )
-    exact = ctx.attempt(wide) is not None
-    used = wide if exact else case
-    names = sorted(compilepairs.gradient_leaves(ctx, used))
-    if not names:
-        ctx.skip("no argument of this sample is a floating-point tensor")
-
-    def call(*leaves):
-        args, kwargs = used.replace(dict(zip(names, leaves, strict=True)), variant="", group="").raw()
-        out = ctx.info.op(*args, **kwargs)
-        flat = [t for t in (out if isinstance(out, tuple | list) else [out]) if isinstance(t, torch.Tensor)]
-        return tuple(t for t in flat if t.requires_grad)
-
-    leaves = dict(used.leaves(used.inputs()))
-    inputs = [leaves[n].requires_grad_() for n in names]
+    wide = gradients.in_float64(ctx, case)
+    call, inputs, names = gradients.as_function(ctx, wide or case)
     if not ctx.call(call, *inputs):
         ctx.fail(f"no output requires grad, although {', '.join(names)} do")
-    steps = {"eps": 1e-6, "atol": 1e-5, "rtol": 1e-3} if exact else {"eps": 1e-2, "atol": 5e-2, "rtol": 5e-2}
+    exact = {"eps": 1e-6, "atol": 1e-5, "rtol": 1e-3}
+    steps = exact if wide is not None else {"eps": 1e-2, "atol": 5e-2, "rtol": 5e-2}
     try:
         ctx.call(_gradcheck, call, inputs, steps, what="backward")
     except OpRaised as raised:
@@ -73,9 +58,9 @@ def _worst(call, inputs, names, eps):
     """The element whose gradient is furthest from finite differences, in words; empty when none stands out."""
     import torch
 
-    weights = [
-        torch.linspace(0.5, 1.5, max(t.numel(), 1), dtype=t.dtype)[: t.numel()].reshape(t.shape) for t in call(*inputs)
-    ]
+    from opcheck_suite import compilepairs
+
+    weights = [compilepairs.weights(t) for t in call(*inputs)]
 
     def loss():
         return sum((t * w).sum() for t, w in zip(call(*inputs), weights, strict=True))
