@@ -13,25 +13,41 @@ from torch.utils import _pytree as pytree
 from opcheck_suite.inputs import tensors
 
 
+#: torch.testing's tolerances, ``(rtol, atol)`` by the size of a real number in bits; bfloat16 has its own.
+_DEFAULTS = {16: (1e-3, 1e-5), 32: (1.3e-6, 1e-5), 64: (1e-7, 1e-7)}
+
+
 def values(
-    actual: Any, expected: Any, *, tolerances: tuple[float, float] | None = None, names: str = "output"
+    actual: Any,
+    expected: Any,
+    *,
+    tolerances: tuple[float, float] | None = None,
+    names: str = "output",
+    growth: float = 1.0,
 ) -> str | None:
     """Compare two nests of outputs. NaN equals NaN.
 
     ``tolerances`` is ``(rtol, atol)``; None takes torch.testing's defaults for the dtype, and ``(0, 0)`` is exact.
+    ``growth`` says how many times more elements there are than in the input that the tolerances are meant for: where
+    outputs are sums, so many more roundings may add up.
     """
     a, b = pytree.tree_leaves(actual), pytree.tree_leaves(expected)
     if len(a) != len(b):
         return f"{len(a)} outputs, expected {len(b)}"
     for n, (x, y) in enumerate(zip(a, b, strict=True)):
         name = f"{names} {n}" if len(a) > 1 else names
-        if text := leaf(x, y, tolerances=tolerances, name=name):
+        if text := leaf(x, y, tolerances=tolerances, name=name, growth=growth):
             return text
     return None
 
 
 def leaf(
-    actual: Any, expected: Any, *, tolerances: tuple[float, float] | None = None, name: str = "output"
+    actual: Any,
+    expected: Any,
+    *,
+    tolerances: tuple[float, float] | None = None,
+    name: str = "output",
+    growth: float = 1.0,
 ) -> str | None:
     """Compare two outputs: tensors by dtype, shape and values, numbers within tolerance, the rest by equality."""
     if isinstance(actual, torch.Tensor) != isinstance(expected, torch.Tensor):
@@ -42,21 +58,36 @@ def leaf(
         return f"{name} has dtype {actual.dtype}, expected {expected.dtype}"
     if actual.shape != expected.shape:
         return f"{name} has shape {tuple(actual.shape)}, expected {tuple(expected.shape)}"
-    return _tensor(actual, expected, tolerances, name)
+    return _tensor(actual, expected, tolerances, name, growth)
 
 
 def _tensor(
-    actual: torch.Tensor, expected: torch.Tensor, tolerances: tuple[float, float] | None, name: str
+    actual: torch.Tensor, expected: torch.Tensor, tolerances: tuple[float, float] | None, name: str, growth: float
 ) -> str | None:
     a, b = _comparable(actual), _comparable(expected)
-    rtol, atol = tolerances or (None, None)
-    if tolerances is None and actual.dtype != a.dtype:  # float8: judged by its own spacing
-        rtol, atol = 0.13, 1e-2
+    rtol, atol = tolerances or _default(actual.dtype)
+    if growth > 1 and tensors.strided(b) and (a.is_floating_point() or a.is_complex()):
+        # Kernels for half precision add up in float32. The bound of a sum's error is relative to its largest terms.
+        rounding = growth * min(torch.finfo(torch.float32).eps, torch.finfo(a.dtype).eps)
+        finite = b[torch.isfinite(b)].abs()
+        rtol, atol = rtol + rounding, atol + rounding * (float(finite.max()) if finite.numel() else 0.0)
     try:
         torch.testing.assert_close(a, b, rtol=rtol, atol=atol, equal_nan=True, check_device=False, check_stride=False)
     except AssertionError as error:
-        return f"{name} has wrong values: {_where(a, b, str(error))}"
+        return f"{name} has wrong values: {_where(a, b, str(error), (rtol, atol))}"
     return None
+
+
+def _default(dtype: torch.dtype) -> tuple[float, float]:
+    if str(dtype).startswith("torch.q"):  # quantized: compared as float32
+        return _DEFAULTS[32]
+    if not (dtype.is_floating_point or dtype.is_complex):
+        return 0.0, 0.0
+    if dtype.itemsize == 1:  # float8: judged by its own spacing
+        return 0.13, 1e-2
+    if dtype == torch.bfloat16:
+        return 1.6e-2, 1e-5
+    return _DEFAULTS[torch.finfo(dtype).bits]
 
 
 def _comparable(t: torch.Tensor) -> torch.Tensor:
@@ -66,8 +97,8 @@ def _comparable(t: torch.Tensor) -> torch.Tensor:
     return t
 
 
-def _where(a: torch.Tensor, b: torch.Tensor, text: str) -> str:
-    """How many elements differ, and the worst of them."""
+def _where(a: torch.Tensor, b: torch.Tensor, text: str, tolerances: tuple[float, float]) -> str:
+    """How many elements differ, and the one that is furthest beyond its tolerance."""
     if a.layout != torch.strided or a.is_quantized or a.is_nested or a.numel() == 0:
         return text.splitlines()[0]
     a, b = a.cpu(), b.cpu()
@@ -76,7 +107,9 @@ def _where(a: torch.Tensor, b: torch.Tensor, text: str) -> str:
     gap = (x - y).abs()
     both_nan = torch.isnan(x.real if a.is_complex() else x) & torch.isnan(y.real if a.is_complex() else y)
     gap = torch.where(both_nan | (x == y), torch.zeros_like(gap), gap)
-    bad = gap.nan_to_num(float("inf"), posinf=float("inf"))
+    rtol, atol = tolerances
+    allowed = (atol + rtol * y.abs()).nan_to_num(0.0, posinf=0.0)
+    bad = gap.nan_to_num(float("inf"), posinf=float("inf")) - allowed
     flat = int(bad.reshape(-1).argmax())
     index = tuple(int(i) for i in torch.unravel_index(torch.tensor(flat), a.shape)) if a.dim() else ()
     first = next((line for line in text.splitlines() if line.startswith("Mismatched elements")), "")

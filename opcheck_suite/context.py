@@ -143,6 +143,10 @@ class Context:
 
         return self.memo("samples", make)
 
+    def sample_of(self, case: Case) -> Case:
+        """The sample that a case is or is derived from."""
+        return next(sample for sample in self.samples if sample.sample == case.sample)
+
     def variants(self, case: Case, group: str) -> list[Case]:
         """The variants of a sample in one group."""
         return self.memo(("variants", case.key, group), lambda: variants.derive(case, group))
@@ -350,10 +354,14 @@ class Context:
         names: str = "output",
         exact: bool = False,
         tolerances: tuple[float, float] | None = None,
+        growth: float = 1.0,
     ) -> str | None:
-        """How two nests of outputs differ, with the given tolerances or the spec's; None when they agree."""
+        """How two nests of outputs differ, with the given tolerances or the spec's; None when they agree.
+
+        See `compare.values` for ``growth``.
+        """
         tolerances = (0.0, 0.0) if exact else tolerances or self.spec.tolerances
-        return compare.values(actual, expected, tolerances=tolerances, names=names)
+        return compare.values(actual, expected, tolerances=tolerances, names=names, growth=growth)
 
     def fail(self, message: str) -> NoReturn:
         """End the check on this case: the op is at fault. The message's first line says how, with values."""

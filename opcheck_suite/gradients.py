@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from opcheck_suite import compilepairs
-from opcheck_suite.context import Context
+from opcheck_suite.context import Context, OpRaised
 from opcheck_suite.inputs import tensors
 from opcheck_suite.inputs.cases import Case
 
@@ -75,6 +75,18 @@ def forward(ctx: Context, case: Case, *, only: tuple[str, ...] | None = None) ->
 def run(ctx: Context, fn: Callable[..., Any], *args: Any, what: str = "backward") -> Any:
     """Call something of backward; an exception is the op's."""
     return ctx.call(fn, *args, what=what)
+
+
+def plain(ctx: Context, forward: Forward, seeds: list[torch.Tensor], **options: Any) -> dict[str, torch.Tensor | None]:
+    """The gradients for all arguments from all outputs, which a check looks at or compares others with.
+
+    Ends the check where backward raises already here: ``autograd.gradcheck`` reports that.
+    """
+    try:
+        found: dict[str, torch.Tensor | None] = run(ctx, lambda: forward.backward(seeds, **options))
+    except OpRaised:
+        ctx.not_exercised("backward raises: see autograd.gradcheck")
+    return found
 
 
 def in_float64(ctx: Context, case: Case) -> Case | None:

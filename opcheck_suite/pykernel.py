@@ -6,6 +6,7 @@ import dataclasses
 import gc
 import os
 import sys
+import sysconfig
 import types
 from collections.abc import Callable
 from typing import Any
@@ -17,6 +18,7 @@ from opcheck_suite.inputs.cases import Case
 
 _TORCH = os.path.dirname(torch.__file__) + os.sep
 _OWN = os.path.dirname(__file__) + os.sep
+_PYTHON = sysconfig.get_paths()["stdlib"] + os.sep
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -49,28 +51,42 @@ def _watch(ctx: Context, case: Case) -> Kernel | None:
         elif event == "return" and found and frame is found[0] and not returned:
             returned.append(arg)
 
-    if f"eager:{case.key}" in ctx.deadly or ctx.eager(case).case is None:
+    if f"eager:{case.key}" in ctx.deadly:
         return None
     args, kwargs = case.inputs()
     before = sys.getprofile()
-    sys.setprofile(profile)
-    try:
-        with ctx.seeded():
+    with ctx.seeded():
+        sys.setprofile(profile)
+        try:
             ctx.info.op(*args, **kwargs)
-        finished = True
-    except Exception:
-        # The dispatcher raises after a kernel that returned the wrong number of values, too.
-        finished = bool(returned) and returned[0] is not None
-    finally:
-        sys.setprofile(before)
+            finished = True
+        except Exception:
+            # The dispatcher raises after a kernel that returned the wrong number of values, too.
+            finished = bool(returned) and returned[0] is not None
+        finally:
+            sys.setprofile(before)
     if not found:
         return None
-    code = found[0].f_code
-    functions = [f for f in gc.get_referrers(code) if isinstance(f, types.FunctionType) and f.__code__ is code]
-    if not functions:
-        return None
-    return Kernel(functions[0], returned[0] if returned else None, finished)
+    function = _function_of(found[0].f_code)
+    return None if function is None else Kernel(function, returned[0] if returned else None, finished)
+
+
+def _function_of(code: types.CodeType) -> types.FunctionType | None:
+    """The function that runs a code object. A frame does not tell; the collector knows who refers to the code."""
+    frozen = gc.get_freeze_count() > 0  # a forked child freezes what it inherits, and the collector then overlooks it
+    if frozen:
+        gc.unfreeze()
+    try:
+        return next(
+            (f for f in gc.get_referrers(code) if isinstance(f, types.FunctionType) and f.__code__ is code), None
+        )
+    finally:
+        if frozen:
+            gc.freeze()
 
 
 def _outside(filename: str) -> bool:
-    return not filename.startswith((_TORCH, _OWN, "<")) and "contextlib" not in filename
+    """Whether a function is the library's: not torch's, ours or Python's, whose site-packages lie below the others."""
+    if filename.startswith((_TORCH, _OWN, "<")):
+        return False
+    return "site-packages" in filename or not filename.startswith(_PYTHON)

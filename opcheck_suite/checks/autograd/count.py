@@ -31,7 +31,7 @@ def count(ctx, case):
     definition._backward_fn = counting
     try:
         run = gradients.forward(ctx, case)
-        gradients.run(ctx, run.backward, run.seeds())
+        gradients.plain(ctx, run, run.seeds())
     finally:
         definition._backward_fn = formula
     wanted = sum(not a.kwarg_only for a in ctx.info.schema.arguments)

@@ -31,7 +31,7 @@ def requires_grad(ctx, case):
     outs = tensors.tensors(run.outputs)
     for number in range(len(run.roots)):
         seeds = [s if n == number else torch.zeros_like(s) for n, s in enumerate(run.seeds())]
-        grads = gradients.run(ctx, lambda s=seeds: run.backward(s, retain_graph=True))
+        grads = gradients.plain(ctx, run, seeds, retain_graph=True)
         if all(g is None or not bool(g.any()) for g in grads.values()):
             name = next(n for n, t in enumerate(outs) if t is run.roots[number])
             ctx.fail(f"output {name} requires grad, but its gradient is zero for every argument")

@@ -1,5 +1,6 @@
 """What autocast makes of the arguments works forward and backward."""
 
+from opcheck_suite import gradients
 from opcheck_suite.registry import check
 
 
@@ -13,12 +14,12 @@ from opcheck_suite.registry import check
     tier="standard",
     severity="warn",
     scope="signature",
-    applies=lambda ctx: "the op is not differentiable" if not ctx.differentiable or ctx.info.mutated else None,
+    applies=gradients.inapplicable,
 )
 def autocast(ctx, case):
     from opcheck_suite import compilepairs
 
-    low = next((c for c in ctx.variants(case, "dtypes") if c.variant == "bfloat16"), None)
+    low = next((c for c in ctx.variants(case, "floats") if c.variant == "bfloat16"), None)
     if low is None or ctx.attempt(low) is None or not compilepairs.gradient_leaves(ctx, case):
         ctx.skip("the op refuses bfloat16")
     if compilepairs.observe(ctx, case, ctx.info.op, gradients=True).error is not None:

@@ -23,6 +23,8 @@ from opcheck_suite.registry import check
         if not ctx.info.takes_tensors
         else "the op has no fake kernel of its own"
         if ctx.info.fake not in ("python", "meta")
+        else "the spec does not claim CUDA"
+        if ctx.spec.devices is not None and "cuda" not in ctx.spec.devices
         else None
     ),
 )

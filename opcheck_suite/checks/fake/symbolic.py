@@ -26,6 +26,8 @@ _SIZES = (2, 3, 5, 6, 7, 8, 12, 16, 17, 20, 32, 33, 64, 65, 100, 131, 257)
     scope="signature",
 )
 def symbolic(ctx, case):
+    import sympy
+
     from opcheck_suite import fakes
 
     ctx.require(case)
@@ -39,7 +41,10 @@ def symbolic(ctx, case):
     places = fakes.symbols(run)
     if not places:
         ctx.skip("no argument has a size above one")
+    lists = any("[]" in str(r.type) or "List" in str(r.type) for r in ctx.info.schema.returns)
     for condition in fakes.constraints(run):
+        if lists and condition.func is not sympy.Eq:
+            continue  # how many tensors are in the list must be decided by sizes
         made = _violate(ctx, case, condition, places)
         if made is not None:
             shown = str(condition)
@@ -52,11 +57,9 @@ def _violate(ctx, case, condition, places):
     """A case that the op accepts although it violates a condition of its fake kernel, or None."""
     import dataclasses
 
-    from opcheck_suite import fakepairs
     from opcheck_suite.inputs import sizes
 
     leaves = dict(case.leaves())
-    outputs = len(fakepairs.flat(ctx.require(case).outputs))
     for symbol in sorted(condition.free_symbols, key=str):
         if symbol not in places:
             continue
@@ -70,7 +73,6 @@ def _violate(ctx, case, condition, places):
             if made is None:
                 break
             made = dataclasses.replace(made, variant=f"size {new}({name} dim {dim})", group="resized")
-            run = ctx.attempt(made)
-            if run is not None and len(fakepairs.flat(run.outputs)) == outputs:  # their number must depend on the size
+            if ctx.attempt(made) is not None:
                 return made
     return None

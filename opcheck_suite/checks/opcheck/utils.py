@@ -55,6 +55,8 @@ def utils(ctx, case):
 
 def _choose(ctx, run, gradients):
     """The utils that say something of this op, and why the others do not."""
+    import torch
+
     from opcheck_suite import fakes
     from opcheck_suite.inputs import tensors
 
@@ -64,6 +66,8 @@ def _choose(ctx, run, gradients):
         left |= dict.fromkeys(aot, "torch does not functionalize ops whose outputs alias arguments")
     if any(None in fakes.sizes(t) for t in tensors.tensors(ctx.fake(run.case).outputs) if fakes.is_fake(t)):
         left["test_aot_dispatch_static"] = "data decides the shape of an output, which this util cannot run"
+    if any(isinstance(value, torch.SymInt) for value in ctx.fake(run.case).outputs):
+        left |= dict.fromkeys(UTILS[2:], "data decides a number that is returned, which these utils cannot compare")
     if not ctx.deterministic:
         left |= dict.fromkeys(aot, "the op's values are random")
     outs = tensors.tensors(run.outputs)

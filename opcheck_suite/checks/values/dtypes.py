@@ -63,5 +63,5 @@ def dtypes(ctx, case):
 
 def _changed(ctx, case, name, t):
     """Whether the variant gave this argument another dtype than the sample has."""
-    original = dict(next(s for s in ctx.samples if s.sample == case.sample).leaves())
+    original = dict(ctx.sample_of(case).leaves())
     return name in original and original[name].dtype != t.dtype
