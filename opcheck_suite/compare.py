@@ -12,7 +12,6 @@ from torch.utils import _pytree as pytree
 
 from opcheck_suite.inputs import tensors
 
-
 #: torch.testing's tolerances, ``(rtol, atol)`` by the size of a real number in bits; bfloat16 has its own.
 _DEFAULTS = {16: (1e-3, 1e-5), 32: (1.3e-6, 1e-5), 64: (1e-7, 1e-7)}
 

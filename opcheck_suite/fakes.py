@@ -41,7 +41,14 @@ class FakeRun:
         return list(self.out) if isinstance(self.out, tuple) else [self.out]
 
 
-def run(op: Any, case: Case, *, symbolic: bool = False, device: str | None = None) -> FakeRun:
+def new_mode() -> FakeTensorMode:
+    """A mode for several calls with the sizes that they have. Making one costs as much as a call."""
+    return FakeTensorMode(shape_env=ShapeEnv(), allow_non_fake_inputs=False)
+
+
+def run(
+    op: Any, case: Case, *, symbolic: bool = False, device: str | None = None, mode: FakeTensorMode | None = None
+) -> FakeRun:
     """Call ``op`` on fake copies of a case's arguments.
 
     Sizes are those of the case, or with ``symbolic`` one symbol for all that are equal. With a ``device``, tensors and
@@ -49,8 +56,8 @@ def run(op: Any, case: Case, *, symbolic: bool = False, device: str | None = Non
     come out as unbacked symbols and not as an error.
     """
     args, kwargs = case.inputs()
-    env = ShapeEnv()
-    mode = FakeTensorMode(shape_env=env, allow_non_fake_inputs=False)
+    mode = new_mode() if mode is None or symbolic else mode
+    env = mode.shape_env
 
     def fake(t: torch.Tensor) -> torch.Tensor:
         if device is not None:
@@ -63,7 +70,8 @@ def run(op: Any, case: Case, *, symbolic: bool = False, device: str | None = Non
 
     try:
         fake_args, fake_kwargs = tensors.map_tensors(fake, (args, kwargs))
-        fake_args, fake_kwargs = pytree.tree_map(move, (fake_args, fake_kwargs))
+        if device is not None:
+            fake_args, fake_kwargs = pytree.tree_map(move, (fake_args, fake_kwargs))
     except (UnsupportedFakeTensorException, NotImplementedError, RuntimeError) as error:
         return FakeRun(case, args, kwargs, None, error, unsupported=str(error).splitlines()[0])
     try:

@@ -90,7 +90,7 @@ def plain(ctx: Context, forward: Forward, seeds: list[torch.Tensor], **options: 
 
 
 def in_float64(ctx: Context, case: Case) -> Case | None:
-    """The case with its floating-point arguments in float64, in which finite differences are precise; None if refused."""
+    """The case with floating-point arguments in float64, in which finite differences are precise; None if refused."""
     wide = case.map(
         lambda t: t.detach().double() if t.is_floating_point() else t.detach(), variant="float64", group="float64"
     )
@@ -101,7 +101,7 @@ Differentiable = tuple[Callable[..., tuple[torch.Tensor, ...]], list[torch.Tenso
 
 
 def as_function(ctx: Context, case: Case) -> Differentiable:
-    """The op as a function of its floating-point arguments alone: the function, values for it, and the arguments' names.
+    """The op as a function of its floating-point arguments alone: the function, values for it, and their names.
 
     The function returns the outputs that require grad. Ends the check where there are no such arguments.
     """

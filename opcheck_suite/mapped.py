@@ -28,7 +28,7 @@ def choices(names: list[str]) -> list[tuple[tuple[str, ...], bool]]:
 
 
 def difference(ctx: Context, case: Case, chosen: tuple[str, ...], last: bool) -> str | None:
-    """How vmap over the chosen arguments differs from a loop; None when they agree or the op refuses the loop's calls."""
+    """How vmap over the chosen arguments differs from a loop; None if they agree or the op refuses the loop's calls."""
     written = [n for n in ctx.info.mutated if n in case.bound()]
     if any(n not in chosen for n in written):
         return None  # vmap cannot write one tensor from every lane

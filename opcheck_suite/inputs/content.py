@@ -23,7 +23,7 @@ def _plain(case: Case) -> Iterator[Case]:
 
 @variant("special")
 def _special(case: Case) -> Iterator[Case]:
-    """NaN and infinities among the values of one argument, a whole row of negative infinity, and large values in half precision."""
+    """NaN and infinities in one argument, a whole row of negative infinity, and large values in half precision."""
     for name, t in floating(case):
         if not t.numel():
             continue

@@ -1,6 +1,7 @@
 """Layout variants: the same values held in memory in another way.
 
-Memory that a strided tensor skips is filled with garbage: with zeros there, kernels that walk memory linearly look right.
+Memory that a strided tensor skips is filled with garbage: with zeros there, kernels that walk memory linearly look
+right.
 """
 
 from __future__ import annotations

@@ -129,7 +129,7 @@ def _size_one(case: Case) -> Iterator[Case]:
 
 @variant("large")
 def _large(case: Case) -> Iterator[Case]:
-    """Sizes that exceed a block of threads or a tile: 131 where the tensors stay small, and 1100 for the last dimension."""
+    """Sizes that exceed a block of threads or a tile, where the tensors stay small."""
     elements = sum(t.numel() for _, t in case.leaves())
     for size, place in _sizes(case):
         for new in (131, 1100):

@@ -18,12 +18,23 @@ Args = tuple[tuple[Any, ...], dict[str, Any]]
 
 def tensors(tree: Any) -> list[torch.Tensor]:
     """The tensors in nested lists, tuples and dicts, in order."""
-    return [leaf for leaf in pytree.tree_leaves(tree) if isinstance(leaf, torch.Tensor)]
+    found: list[torch.Tensor] = []
+    map_tensors(found.append, tree)
+    return found
 
 
 def map_tensors(fn: Callable[[torch.Tensor], Any], tree: Any) -> Any:
-    """The same nest with ``fn`` applied to every tensor."""
-    return pytree.tree_map_only(torch.Tensor, fn, tree)
+    """The same nest with ``fn`` applied to every tensor.
+
+    Arguments of ops are nested in plain containers only; on these a general tree map costs more than many a kernel.
+    """
+    if isinstance(tree, torch.Tensor):
+        return fn(tree)
+    if type(tree) in (list, tuple):
+        return type(tree)([map_tensors(fn, item) for item in tree])
+    if type(tree) is dict:
+        return {key: map_tensors(fn, item) for key, item in tree.items()}
+    return pytree.tree_map_only(torch.Tensor, fn, tree) if isinstance(tree, list | tuple | dict) else tree
 
 
 def strided(tensor: torch.Tensor) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from reference_ops.broken.fault import Fault, doubled, like, planted, two_matrices
+from reference_ops.broken.fault import Fault, define, doubled, library, like, planted, two_matrices
 
 
 @torch.library.custom_op("broken_autograd::forgets_factor", mutates_args=())
@@ -69,10 +69,217 @@ def _swapped(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor]:
     return -grad, grad
 
 
+@torch.library.custom_op("broken_autograd::one_gradient_more", mutates_args=())
+def one_gradient_more(x: Tensor) -> Tensor:
+    """The formula returns a gradient for an argument that the op once had."""
+    return doubled(x)
+
+
+def _one_more(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
+    return grad * 2, None
+
+
+one_gradient_more.register_fake(like)
+one_gradient_more.register_autograd(_one_more)
+
+
+@torch.library.custom_op("broken_autograd::views_gradient", mutates_args=())
+def views_gradient(x: Tensor) -> Tensor:
+    """The formula takes view(-1) of the incoming gradient, which tensors of some layouts do not have."""
+    return doubled(x)
+
+
+def _viewing(ctx: Any, grad: Tensor) -> Tensor:
+    return (grad.view(-1) * 2).view(grad.shape)
+
+
+views_gradient.register_fake(like)
+views_gradient.register_autograd(_viewing)
+
+
+def _reads_rows(grad: Tensor) -> Tensor:
+    """What a kernel reads that asks whether rows are dense, and not how far apart they are."""
+    packed = grad.contiguous()
+    return grad.as_strided(packed.shape, packed.stride()) if grad.dim() == 2 and grad.stride(1) == 1 else packed
+
+
+@torch.library.custom_op("broken_autograd::assumes_packed", mutates_args=())
+def assumes_packed(x: Tensor) -> Tensor:
+    """The rows of the incoming gradient are taken to follow each other without a gap."""
+    return doubled(x)
+
+
+@torch.library.custom_op("broken_autograd::assumes_packed_backward", mutates_args=())
+def _assumes_packed_backward(grad: Tensor) -> Tensor:
+    return doubled(_reads_rows(grad))
+
+
+_assumes_packed_backward.register_fake(like)
+assumes_packed.register_fake(like)
+assumes_packed.register_autograd(lambda _ctx, grad: _assumes_packed_backward(grad))
+
+
+@torch.library.custom_op("broken_autograd::keeps_output", mutates_args=())
+def keeps_output(x: Tensor) -> Tensor:
+    """The output is kept as an attribute of ctx."""
+    return like(x).copy_(x.exp())
+
+
+def _as_attribute(ctx: Any, inputs: tuple[Tensor], output: Tensor) -> None:
+    ctx.result = output
+
+
+keeps_output.register_fake(like)
+keeps_output.register_autograd(lambda ctx, grad: grad * ctx.result, setup_context=_as_attribute)
+
+
+@torch.library.custom_op("broken_autograd::scales_incoming", mutates_args=())
+def scales_incoming(x: Tensor) -> Tensor:
+    """The incoming gradient is doubled in place, where it is packed: contiguous() is no copy then."""
+    return doubled(x)
+
+
+scales_incoming.register_fake(like)
+scales_incoming.register_autograd(lambda _ctx, grad: grad.contiguous().mul_(2))
+
+
+@torch.library.custom_op("broken_autograd::squares_saved", mutates_args=())
+def squares_saved(x: Tensor) -> Tensor:
+    """The formula of x ** 3 / 3 squares the saved argument in place."""
+    return like(x).copy_(x**3 / 3)
+
+
+def _squaring(ctx: Any, grad: Tensor) -> Tensor:
+    (x,) = ctx.saved_tensors
+    return grad * x.detach().square_()
+
+
+squares_saved.register_fake(like)
+squares_saved.register_autograd(_squaring, setup_context=_save)
+
+
+def _two(x: Tensor) -> tuple[Tensor, Tensor]:
+    return like(x), like(x)
+
+
+@torch.library.custom_op("broken_autograd::value_and_sign", mutates_args=())
+def value_and_sign(x: Tensor) -> tuple[Tensor, Tensor]:
+    """The second output is piecewise constant, and requires grad all the same."""
+    return doubled(x), like(x).copy_(x.sign())
+
+
+def _of_the_first(ctx: Any, grad: Tensor, unused: Tensor) -> Tensor:
+    return grad * 2
+
+
+value_and_sign.register_fake(_two)
+value_and_sign.register_autograd(_of_the_first)
+
+
+@torch.library.custom_op("broken_autograd::both_or_neither", mutates_args=())
+def both_or_neither(a: Tensor, b: Tensor) -> Tensor:
+    """The formula gives no gradient where one argument is frozen."""
+    return like(a).copy_(a * b)
+
+
+@both_or_neither.register_fake
+def _(a: Tensor, b: Tensor) -> Tensor:
+    torch._check(a.dim() == b.dim())
+    return like(a)
+
+
+def _both(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:
+    a, b = ctx.saved_tensors
+    return (grad * b, grad * a) if all(ctx.needs_input_grad) else (None, None)
+
+
+both_or_neither.register_autograd(_both, setup_context=_save)
+
+
+@torch.library.custom_op("broken_autograd::needs_both_outputs", mutates_args=())
+def needs_both_outputs(x: Tensor) -> tuple[Tensor, Tensor]:
+    """The formula gives no gradient where one output is not used, and has asked not to be given zeros."""
+    return doubled(x), like(x).copy_(x * x)
+
+
+def _save_without_zeros(ctx: Any, inputs: tuple[Tensor], output: tuple[Tensor, Tensor]) -> None:
+    ctx.set_materialize_grads(False)
+    ctx.save_for_backward(*inputs)
+
+
+def _of_both(ctx: Any, first: Tensor, second: Tensor) -> Tensor | None:
+    if first is None or second is None:
+        return None
+    return first * 2 + second * 2 * ctx.saved_tensors[0]
+
+
+needs_both_outputs.register_fake(_two)
+needs_both_outputs.register_autograd(_of_both, setup_context=_save_without_zeros)
+
+
+@torch.library.custom_op("broken_autograd::formula_branches", mutates_args=())
+def formula_branches(x: Tensor) -> Tensor:
+    """The formula branches on the values of the gradient, which are not there when it is traced."""
+    return doubled(x)
+
+
+def _branching(ctx: Any, grad: Tensor) -> Tensor:
+    return grad * 2 if grad.abs().max() < 1e9 else grad
+
+
+formula_branches.register_fake(like)
+formula_branches.register_autograd(_branching)
+
+
+@torch.library.custom_op("broken_autograd::detaches_saved", mutates_args=())
+def detaches_saved(x: Tensor) -> Tensor:
+    """The formula of x * x uses a detached argument, so that the second derivative is zero."""
+    return like(x).copy_(x * x)
+
+
+detaches_saved.register_fake(like)
+detaches_saved.register_autograd(lambda ctx, grad: grad * 2 * ctx.saved_tensors[0].detach(), setup_context=_save)
+
+
+def marks_output(x: Tensor) -> Tensor:
+    """The kernel makes its output require grad, whether or not an argument does."""
+    return doubled(x).requires_grad_(x.is_floating_point())
+
+
+_LIBRARY = library("broken_autograd")
+_MARKS = define(_LIBRARY, "marks_output", "(Tensor x) -> Tensor", marks_output, like)
+torch.library.register_autograd(_MARKS, lambda _ctx, grad: grad * 2, lib=_LIBRARY)
+
 FAULTS: list[Fault] = [
     planted(forgets_factor, "autograd.gradcheck", reference=torch.square),
     # torch's AOT utils run backward
     planted(gradient_raises, "autograd.gradcheck", also={"opcheck.utils": "fail"}, reference=doubled),
     planted(no_gradient, "autograd.gradcheck", reference=doubled),
     planted(swapped, "autograd.gradcheck", samples=two_matrices, reference=torch.sub),
+    planted(one_gradient_more, "autograd.count", reference=doubled),
+    planted(views_gradient, "autograd.incoming", reference=doubled),
+    planted(assumes_packed, "autograd.incoming", reference=doubled),
+    planted(keeps_output, "autograd.leak", reference=torch.exp),
+    planted(scales_incoming, "autograd.purity", reference=doubled),
+    # runs backward more than once, as the argument is after the first time
+    planted(squares_saved, "autograd.purity", also={"autograd.gradcheck": "fail"}, reference=lambda x: x**3 / 3),
+    planted(value_and_sign, "autograd.requires_grad", reference=lambda x: (x * 2, x.sign())),
+    planted(both_or_neither, "autograd.subsets", samples=two_matrices, reference=torch.mul),
+    # differentiates one output at a time, too
+    planted(
+        needs_both_outputs,
+        "autograd.subsets",
+        also={"autograd.gradcheck": "fail"},
+        reference=lambda x: (x * 2, x * x),
+    ),
+    # torch's test_faketensor compares whether outputs require grad
+    planted(_MARKS, "autograd.requires_grad", also={"opcheck.utils": "fail"}, kernel=marks_output, reference=doubled),
+    # torch's AOT utils and the compiler trace formulas, too
+    planted(
+        formula_branches,
+        "autograd.traceable",
+        also={"opcheck.utils": "fail", "compile.parity": "fail"},
+        reference=doubled,
+    ),
+    planted(detaches_saved, "autograd.double", "warn", reference=torch.square),
 ]

@@ -15,39 +15,28 @@ from reference_ops.broken.fault import Fault, define, doubled, library, like, pl
 @torch.library.custom_op("broken_compile::size_from_data", mutates_args=())
 def size_from_data(count: Tensor) -> Tensor:
     """The fake kernel reads a size with item() instead of asking for a dynamic one."""
-    return torch.zeros(int(count.sum().item()))
+    return count.new_zeros(int(count.sum().item()))
 
 
 @size_from_data.register_fake
 def _(count: Tensor) -> Tensor:
     size = count.sum().item()
     torch._check(size >= 0)
-    return torch.empty(size)
+    return count.new_empty(size)
 
 
-@torch.library.custom_op("broken_compile::other_number", mutates_args=())
-def other_number(x: Tensor) -> tuple[Tensor, int]:
-    """The fake kernel gives another number than the op, and the compiler keeps it as a constant."""
-    return doubled(x), x.dim()
-
-
-@other_number.register_fake
-def _(x: Tensor) -> tuple[Tensor, int]:
-    return like(x), x.dim() + 1
-
-
-@torch.library.custom_op("broken_compile::formula_branches", mutates_args=())
-def formula_branches(x: Tensor) -> Tensor:
-    """The formula branches on the values of the gradient, which are not there when it is traced."""
+@torch.library.custom_op("broken_compile::formula_asks", mutates_args=())
+def formula_asks(x: Tensor) -> Tensor:
+    """The formula asks whether it is being compiled, and gives a cheaper gradient then."""
     return doubled(x)
 
 
 def _gradient(ctx: Any, grad: Tensor) -> Tensor:
-    return grad * 2 if grad.abs().max() < 1e9 else grad
+    return grad if torch.compiler.is_compiling() else grad * 2
 
 
-formula_branches.register_fake(like)
-formula_branches.register_autograd(_gradient)
+formula_asks.register_fake(like)
+formula_asks.register_autograd(_gradient)
 
 
 def plain(x: Tensor) -> Tensor:
@@ -80,8 +69,6 @@ def _counts(device: str, dtype: torch.dtype | None) -> Iterator[Sample]:
 FAULTS: list[Fault] = [
     planted(size_from_data, "compile.graph_breaks", samples=_counts),
     planted(_BYPASSED, "compile.opaque", kernel=bypassed, differentiable=False, reference=doubled),
-    # torch's AOT utils compare numbers with those of an eager call, and trace formulas
-    planted(other_number, "compile.parity", also={"opcheck.utils": "fail"}),
-    planted(formula_branches, "compile.parity", also={"opcheck.utils": "fail"}, reference=doubled),
+    planted(formula_asks, "compile.parity", reference=doubled),
     planted(needless, "compile.wrapping", "warn", unwrapped=plain, reference=doubled),
 ]

@@ -85,6 +85,169 @@ def other_layout(x: Tensor) -> Tensor:
 
 other_layout.register_fake(like)
 
+
+@torch.library.custom_op("broken_fake::on_default_device", mutates_args=())
+def on_default_device(x: Tensor) -> Tensor:
+    """The fake output is allocated without a device, so that it is on the CPU whatever the input is on."""
+    return doubled(x)
+
+
+@on_default_device.register_fake
+def _(x: Tensor) -> Tensor:
+    return torch.empty(x.shape, dtype=x.dtype)
+
+
+@torch.library.custom_op("broken_fake::for_cpu_only", mutates_args=())
+def for_cpu_only(x: Tensor) -> Tensor:
+    """The fake kernel refuses CUDA, which the op claims."""
+    return doubled(x)
+
+
+@for_cpu_only.register_fake
+def _(x: Tensor) -> Tensor:
+    torch._check(not x.is_cuda, lambda: "expected a tensor on the CPU")
+    return like(x)
+
+
+@torch.library.custom_op("broken_fake::positives_not_none", mutates_args=())
+def positives_not_none(x: Tensor) -> Tensor:
+    """The fake kernel promises at least one hit."""
+    return x[x > 0]
+
+
+@positives_not_none.register_fake
+def _(x: Tensor) -> Tensor:
+    return x.new_empty(torch.library.get_ctx().new_dynamic_size(min=1))
+
+
+@torch.library.custom_op("broken_fake::positives_at_most", mutates_args=())
+def positives_at_most(x: Tensor) -> Tensor:
+    """The fake kernel promises at most as many hits as the author's sample has, and a few more."""
+    return x[x > 0]
+
+
+@positives_at_most.register_fake
+def _(x: Tensor) -> Tensor:
+    return x.new_empty(torch.library.get_ctx().new_dynamic_size(max=10))
+
+
+@torch.library.custom_op("broken_fake::other_number", mutates_args=())
+def other_number(x: Tensor) -> tuple[Tensor, int]:
+    """The fake kernel gives another number than the op, and the compiler keeps it as a constant."""
+    return doubled(x), x.dim()
+
+
+@other_number.register_fake
+def _(x: Tensor) -> tuple[Tensor, int]:
+    return like(x), x.dim() + 1
+
+
+@torch.library.custom_op("broken_fake::counted_once", mutates_args=())
+def counted_once(x: Tensor) -> tuple[Tensor, int]:
+    """The number of rows in the author's sample is what the fake kernel always returns."""
+    return doubled(x), x.shape[0]
+
+
+@counted_once.register_fake
+def _(x: Tensor) -> tuple[Tensor, int]:
+    return like(x), 3
+
+
+@torch.library.custom_op("broken_fake::assumes_sign", mutates_args=())
+def assumes_sign(x: Tensor) -> tuple[Tensor, bool]:
+    """Whether any element is positive is decided by data, and the fake kernel says yes."""
+    return doubled(x), bool((x > 0).any())
+
+
+@assumes_sign.register_fake
+def _(x: Tensor) -> tuple[Tensor, bool]:
+    return like(x), True
+
+
+@torch.library.custom_op("broken_fake::transposes_argument", mutates_args=())
+def transposes_argument(x: Tensor) -> Tensor:
+    """The fake kernel transposes its argument in place."""
+    return x.new_empty(x.shape[::-1]).copy_(x.t() * 2)
+
+
+@transposes_argument.register_fake
+def _(x: Tensor) -> Tensor:
+    torch._check(x.dim() == 2)
+    return like(x.t_())
+
+
+@torch.library.custom_op("broken_fake::takes_any_type", mutates_args=())
+def takes_any_type(x: Tensor) -> Tensor:
+    """The op refuses float64, the fake kernel does not."""
+    torch._check(x.dtype != torch.float64, lambda: "expected float32")
+    return doubled(x)
+
+
+takes_any_type.register_fake(like)
+
+
+@torch.library.custom_op("broken_fake::takes_any_size", mutates_args=())
+def takes_any_size(x: Tensor) -> Tensor:
+    """The op refuses rows of an odd number of columns, the fake kernel does not."""
+    torch._check(x.dim() == 2 and x.shape[1] % 2 == 0, lambda: "expected pairs of columns")
+    return doubled(x)
+
+
+takes_any_size.register_fake(like)
+
+
+@torch.library.custom_op("broken_fake::fixes_rows", mutates_args=())
+def fixes_rows(x: Tensor) -> Tensor:
+    """The fake kernel calls int() on a size."""
+    return doubled(x)
+
+
+@fixes_rows.register_fake
+def _(x: Tensor) -> Tensor:
+    return x.new_empty((int(x.shape[0]), *x.shape[1:])) if x.dim() else like(x)
+
+
+@torch.library.custom_op("broken_fake::branches_on_size", mutates_args=())
+def branches_on_size(x: Tensor) -> Tensor:
+    """The fake kernel has a branch for long inputs, which makes no difference."""
+    return doubled(x)
+
+
+@branches_on_size.register_fake
+def _(x: Tensor) -> Tensor:
+    return torch.empty_strided(x.shape, like(x).stride(), dtype=x.dtype, device=x.device) if x.numel() > 64 else like(x)
+
+
+@torch.library.custom_op("broken_fake::padded_blocks", mutates_args=())
+def padded_blocks(x: Tensor) -> Tensor:
+    """The fake kernel asks, as a launch would, whether the columns fill whole blocks of four."""
+    return doubled(x)
+
+
+@padded_blocks.register_fake
+def _(x: Tensor) -> Tensor:
+    if x.dim() and x.shape[-1] % 4 != 0:
+        return x.new_empty((*x.shape[:-1], -(-x.shape[-1] // 4) * 4))[..., : x.shape[-1]].contiguous()
+    return like(x)
+
+
+_KNOWN: dict[int, str] = {3: "small"}
+
+
+@torch.library.custom_op("broken_fake::looks_size_up", mutates_args=())
+def looks_size_up(x: Tensor) -> Tensor:
+    """The fake kernel looks a size up in a dict, which symbolic sizes cannot be."""
+    return doubled(x)
+
+
+@looks_size_up.register_fake
+def _(x: Tensor) -> Tensor:
+    _KNOWN.get(x.shape[0] if x.dim() else 1)
+    return like(x)
+
+
+_BOTH = ("cpu", "cuda")
+
 FAULTS: list[Fault] = [
     planted(refuses_one_row, "fake.runs", reference=doubled),
     # torch's utils call the fake kernel on the sample
@@ -94,4 +257,20 @@ FAULTS: list[Fault] = [
     planted(other_dtype, "fake.dtype", also={"opcheck.utils": "fail"}, reference=doubled),
     planted(sample_size, "fake.shape", reference=doubled),
     planted(other_layout, "fake.strides", reference=doubled),
+    planted(on_default_device, "fake.placement", devices=_BOTH, reference=doubled),
+    planted(for_cpu_only, "fake.placement", devices=_BOTH, reference=doubled),
+    planted(positives_not_none, "fake.bounds", reference=lambda x: x[x > 0]),
+    planted(positives_at_most, "fake.bounds", reference=lambda x: x[x > 0]),
+    # torch's AOT utils and the backends compare the number with that of an eager call
+    planted(other_number, "fake.scalars", also={"opcheck.utils": "fail", "compile.parity": "fail"}),
+    planted(counted_once, "fake.scalars"),
+    planted(assumes_sign, "fake.scalars"),
+    planted(transposes_argument, "fake.purity", reference=lambda x: x.t() * 2),
+    planted(takes_any_type, "fake.refusals", reference=doubled),
+    planted(takes_any_size, "fake.refusals", reference=doubled),
+    planted(fixes_rows, "fake.symbolic", reference=doubled),
+    planted(branches_on_size, "fake.symbolic", reference=doubled),
+    planted(padded_blocks, "fake.symbolic", reference=doubled),
+    # torch's AOT util for dynamic shapes calls the fake kernel with symbols, too
+    planted(looks_size_up, "fake.symbolic", also={"opcheck.utils": "fail"}, reference=doubled),
 ]

@@ -14,8 +14,10 @@ MODULES = (
     "values",
     "process",
     "schema",
+    "dispatch",
     "fake",
     "autograd",
+    "transform",
     "opcheck",
     "compile",
 )

@@ -15,7 +15,7 @@ from reference_ops.broken.fault import define, doubled, library, like, matrix, m
 
 def _plain_blend(a: Tensor, b: Tensor, factor: float) -> Tensor:
     """What `blend` wraps. The read of a number from data is what torch.compile cannot trace."""
-    return a * b + factor if float(a.abs().sum()) >= 0 else a
+    return a if float(a.abs().sum()) < 0 else a * b + factor
 
 
 @torch.library.custom_op("broken_good::blend", mutates_args=())
@@ -53,14 +53,63 @@ def _nothing(x: Tensor, factor: float) -> None:
     return None
 
 
+def _pick(x: Tensor, index: Tensor, power: int, order: str = "given") -> Tensor:
+    rows = x[index] ** power
+    return _picked(x, index, power).copy_(rows.flip(0) if order == "reversed" else rows)
+
+
+def _picked(x: Tensor, index: Tensor, power: int, order: str = "given") -> Tensor:
+    torch._check(x.dim() > 0)
+    return x.new_empty((*index.shape, *x.shape[1:]))
+
+
+def _plain_pick(x: Tensor, index: Tensor, power: int, order: str = "given") -> Tensor:
+    rows = torch.stack([x[i] for i in index.tolist()]) ** power if len(index) else x[:0]
+    return rows.flip(0) if order == "reversed" else rows
+
+
+@torch.library.custom_op("broken_good::positives", mutates_args=())
+def positives(x: Tensor) -> tuple[Tensor, int]:
+    """The positive elements, and how many rows there were."""
+    return x[x > 0], len(x)
+
+
+@positives.register_fake
+def _(x: Tensor) -> tuple[Tensor, int]:
+    torch._check(x.dim() > 0)
+    return x.new_empty(torch.library.get_ctx().new_dynamic_size()), x.shape[0]
+
+
+@torch.library.custom_op("broken_good::turned", mutates_args=())
+def turned(x: Tensor) -> Tensor:
+    """The elements of each row from the last to the first."""
+    return like(x).copy_(x.flip(-1) if x.dim() else x)
+
+
+turned.register_fake(like)
+
+
+@turned.register_vmap
+def _(info: Any, in_dims: tuple[int | None, ...], x: Tensor) -> tuple[Tensor, int]:
+    torch._check(x.dim() > 1)
+    return turned(x.movedim(in_dims[0] or 0, 0)), 0
+
+
 _LIBRARY = library("broken_good")
 _DOUBLED = define(_LIBRARY, "doubled", "(Tensor x) -> Tensor", doubled, like)
+_PICK = define(_LIBRARY, "pick", "(Tensor x, Tensor index, int power, str order='given') -> Tensor", _pick, _picked)
 _SCALE = define(_LIBRARY, "scale", "(Tensor(a!) x, float factor) -> ()", _scale, _nothing)
 
 
 def _two_matrices_and_number(device: str, dtype: torch.dtype | None) -> Iterator[Sample]:
     for sample in two_matrices(device, dtype):
         yield Sample((*sample.args, 0.5), name="two matrices and a number")
+
+
+def _matrix_and_index(device: str, dtype: torch.dtype | None) -> Iterator[Sample]:
+    for sample in matrix(device, dtype):
+        index = torch.tensor([2, 0, 0, 1], device=device)
+        yield Sample((*sample.args, index, 2, "reversed"), name="matrix and index")
 
 
 BLEND = OpSpec(
@@ -75,9 +124,31 @@ BLEND = OpSpec(
 SCALE = OpSpec(_SCALE, samples=matrix_and_number, reference=_scaled, about="an op that writes to its argument")
 DOUBLED = OpSpec(_DOUBLED, samples=matrix, reference=doubled, about="an op that is defined in a library")
 
-SPECS = [BLEND, SCALE, DOUBLED]
+PICK = OpSpec(
+    _PICK, samples=_matrix_and_index, reference=_plain_pick, about="positions, a number and a word as arguments"
+)
+POSITIVES = OpSpec(
+    positives,
+    samples=matrix,
+    reference=lambda x: (x.masked_select(x > 0), x.shape[0]),
+    about="data decides a size, and sizes decide a number",
+)
+TURNED = OpSpec(turned, samples=matrix, reference=lambda x: x.flip(-1) if x.dim() else x, about="a batching rule")
 
-#: Check id -> an op that passes it. Only ops that write to an argument can pass the two checks of such writes.
-GOOD: dict[str, OpSpec] = {
-    one.id: SCALE if one.id in ("schema.overdeclared", "schema.version") else BLEND for one in registry.all_checks()
+SPECS = [BLEND, SCALE, DOUBLED, PICK, POSITIVES, TURNED]
+
+#: Ops that pass what does not apply to `BLEND`.
+_OTHERS = (
+    (SCALE, ("schema.overdeclared", "schema.version")),
+    (
+        PICK,
+        ("registration.kernel_signature", "registration.number_as_string", "registration.symint", "values.refusals"),
+    ),
+    (POSITIVES, ("fake.bounds", "fake.scalars")),
+    (TURNED, ("transform.vmap",)),
+)
+
+#: Check id -> an op that passes it, having run.
+GOOD: dict[str, OpSpec] = {one.id: BLEND for one in registry.all_checks()} | {
+    check: spec for spec, checks in _OTHERS for check in checks
 }

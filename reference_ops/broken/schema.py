@@ -12,7 +12,7 @@ from reference_ops.broken.fault import Fault, define, doubled, library, like, ma
 def nudges(x: Tensor) -> Tensor:
     """The last bit of an argument is changed, through NumPy."""
     out = doubled(x)
-    if x.numel():
+    if x.numel() and x.dtype == torch.float32:
         first = x.numpy()[(slice(0, 1),) * x.dim()]
         first[...] = np.nextafter(first, np.float32("inf"))
     return out
@@ -54,14 +54,15 @@ def returns_pair(x: Tensor) -> tuple[Tensor, Tensor]:
     return out, out.view(out.shape)
 
 
-_buffers: dict[torch.Size, Tensor] = {}
+_buffers: dict[tuple[torch.Size, torch.dtype], Tensor] = {}
 
 
 def keeps_buffer(x: Tensor) -> Tensor:
-    """Every call for a shape returns the same memory."""
-    if x.shape not in _buffers:
-        _buffers[x.shape] = like(x)
-    return _buffers[x.shape].copy_(x * 2).view(x.shape)
+    """Every call for a shape and dtype returns the same memory."""
+    key = x.shape, x.dtype
+    if key not in _buffers:
+        _buffers[key] = like(x)
+    return _buffers[key].copy_(x * 2).view(x.shape)
 
 
 def copies_view(x: Tensor) -> Tensor:
@@ -79,6 +80,15 @@ def none_for_one(x: Tensor) -> Tensor | None:
     return None if x.shape[0] == 1 else doubled(x)
 
 
+def returns_written(x: Tensor, factor: float) -> Tensor:
+    """The argument that is written is returned, as in-place methods do."""
+    return x.mul_(factor)
+
+
+def _itself(x: Tensor, factor: float) -> Tensor:
+    return x
+
+
 def unseen_write(x: Tensor, factor: float) -> None:
     """A declared write goes through NumPy, where autograd does not see it."""
     array = x.numpy()
@@ -94,7 +104,7 @@ def _like_first(x: Tensor, factor: float) -> Tensor:
 
 
 def _nothing(x: Tensor, factor: float) -> None:
-    return None
+    torch._check(x.dtype != torch.bfloat16, lambda: "NumPy has no bfloat16")
 
 
 _LIBRARY = library("broken_schema")
@@ -109,6 +119,9 @@ _BUFFER = define(_LIBRARY, "keeps_buffer", _X, keeps_buffer, like)
 _COPY = define(_LIBRARY, "copies_view", "(Tensor(a) x) -> Tensor(a)", copies_view, like)
 _FORGETS = define(_LIBRARY, "forgets_to_write", "(Tensor(a!) x, float factor) -> Tensor", forgets_to_write, _like_first)
 _NONE = define(_LIBRARY, "none_for_one", _X, none_for_one, like)
+_RETURNS_WRITTEN = define(
+    _LIBRARY, "returns_written", "(Tensor(a!) x, float factor) -> Tensor(a!)", returns_written, _itself
+)
 _UNSEEN = define(_LIBRARY, "unseen_write", "(Tensor(a!) x, float factor) -> ()", unseen_write, _nothing)
 
 _ALIASES = {"opcheck.utils": "fail", "compile.parity": "fail"}
@@ -127,5 +140,6 @@ FAULTS: list[Fault] = [
     planted(_FORGETS, "schema.overdeclared", "warn", kernel=forgets_to_write, samples=matrix_and_number),
     # the fake kernel cannot be right about both the schema and the op
     planted(_NONE, "schema.returns", also={"fake.shape": "fail"}, kernel=none_for_one),
+    planted(_RETURNS_WRITTEN, "schema.functional", kernel=returns_written, samples=matrix_and_number),
     planted(_UNSEEN, "schema.version", kernel=unseen_write, samples=matrix_and_number),
 ]

@@ -5,11 +5,14 @@ from __future__ import annotations
 import ctypes
 import os
 import warnings
+from collections.abc import Iterator
 
 import torch
 from torch import Tensor
 
+from opcheck_suite.model import Sample
 from reference_ops.broken.fault import Fault, doubled, like, planted
+from reference_ops.python.data import normal
 
 
 @torch.library.custom_op("broken_values::refuses_sample", mutates_args=())
@@ -81,7 +84,7 @@ def counts_calls(x: Tensor) -> Tensor:
     """A counter of calls changes the last bit of the result."""
     global _calls
     _calls += 1
-    return doubled(x * (1 + 2.0**-23 * (_calls % 4)))
+    return doubled(x * (1 + 2.0**-23 * (_calls % 4)) if x.dtype == torch.float32 else x)
 
 
 counts_calls.register_fake(like)
@@ -126,9 +129,98 @@ def no_grad_for_ever(x: Tensor) -> Tensor:
 
 no_grad_for_ever.register_fake(like)
 
+
+@torch.library.custom_op("broken_values::stops_at_a_block", mutates_args=())
+def stops_at_a_block(x: Tensor) -> Tensor:
+    """The elements of a row beyond its first 128 are not computed: there is one block of threads for each row."""
+    out = torch.zeros_like(x, memory_format=torch.contiguous_format)
+    out[..., :128] = x[..., :128] * 2
+    return out
+
+
+stops_at_a_block.register_fake(like)
+
+
+@torch.library.custom_op("broken_values::swallows_nan", mutates_args=())
+def swallows_nan(x: Tensor) -> Tensor:
+    """A NaN counts as zero."""
+    return doubled(torch.where(x == x, x, 0))
+
+
+swallows_nan.register_fake(like)
+
+
+@torch.library.custom_op("broken_values::bits_of_other_type", mutates_args=())
+def bits_of_other_type(x: Tensor) -> Tensor:
+    """The bits of bfloat16 are read as if they were of the other type of 16 bits."""
+    return doubled(x.view(torch.float16).to(x.dtype) if x.dtype == torch.bfloat16 else x)
+
+
+bits_of_other_type.register_fake(like)
+
+
+@torch.library.custom_op("broken_values::bits_of_integers", mutates_args=())
+def bits_of_integers(x: Tensor) -> Tensor:
+    """The kernel takes every type of 32 bits for float32."""
+    return doubled(x.view(torch.float32)).view(x.dtype) if x.dtype == torch.int32 else doubled(x)
+
+
+bits_of_integers.register_fake(like)
+
+
+@torch.library.custom_op("broken_values::clamps_index", mutates_args=())
+def clamps_index(x: Tensor, index: Tensor) -> Tensor:
+    """A position beyond the end is taken for the last one, which hides errors of the caller."""
+    return _rows_of(x, index).copy_(x[index.clamp(max=x.shape[0] - 1)])
+
+
+@clamps_index.register_fake
+def _rows_of(x: Tensor, index: Tensor) -> Tensor:
+    torch._check(x.dim() > 0)
+    return x.new_empty((*index.shape, *x.shape[1:]))
+
+
+@torch.library.custom_op("broken_values::leaves_tail", mutates_args=())
+def leaves_tail(x: Tensor) -> Tensor:
+    """The elements after the last full vector of four are left as the memory was."""
+    out, full = like(x), x.numel() // 4 * 4
+    out.view(-1)[:full] = (x * 2).reshape(-1)[:full]
+    return out
+
+
+leaves_tail.register_fake(like)
+
+
+@torch.library.custom_op("broken_values::leaves_empty_sum", mutates_args=())
+def leaves_empty_sum(x: Tensor) -> Tensor:
+    """The sums of no rows are left as the memory was."""
+    out = x.new_empty(x.shape[1:])
+    return out.copy_(x.sum(0)) if x.shape[0] else out
+
+
+@leaves_empty_sum.register_fake
+def _(x: Tensor) -> Tensor:
+    torch._check(x.dim() > 0)
+    return x.new_empty(x.shape[1:])
+
+
+def _matrix_and_index(device: str, dtype: torch.dtype | None) -> Iterator[Sample]:
+    index = torch.tensor([2, 0, 1, 2], device=device)
+    yield Sample((normal(3, 4, device=device, dtype=dtype), index), name="matrix and index")
+
+
 FAULTS: list[Fault] = [
     planted(refuses_sample, "values.runs"),
     planted(drops_tail, "values.reference", reference=doubled),
+    planted(stops_at_a_block, "values.reference", reference=doubled),
+    planted(swallows_nan, "values.reference", reference=doubled),
+    # with a reference, values.reference would see the wrong values of floating-point dtypes, too
+    planted(bits_of_other_type, "values.dtypes"),
+    planted(bits_of_integers, "values.dtypes", reference=doubled),
+    planted(clamps_index, "values.refusals", samples=_matrix_and_index, reference=lambda x, index: x[index]),
+    # without references: with them, values.reference and values.empty might meet what is in the memory, too
+    planted(leaves_tail, "values.unwritten"),
+    planted(leaves_empty_sum, "values.unwritten"),
     planted(ignores_strides, "values.noncontiguous", reference=doubled),
     planted(contiguous_unchecked, "values.noncontiguous", requires_contiguous=True, reference=doubled),
     planted(empty_sum, "values.empty", reference=torch.sum),

@@ -8,11 +8,17 @@ from opcheck_suite.registry import check
     id="autograd.double",
     title="The second derivative is wrong",
     what=(
-        "Differentiates the op's gradient and compares with finite differences (torch.autograd.gradgradcheck, float64). "
-        "Formulas that refuse a second backward with an exception are right."
+        "Differentiates the op's gradient and compares with finite differences (torch.autograd.gradgradcheck, "
+        "float64). Formulas that refuse a second backward with an exception are right."
     ),
-    why="Gradient penalties, Hessians and meta-learning differentiate twice; a detached tensor in backward gives zero, silently.",
-    fix="Write backward with differentiable ops on saved tensors, or mark it torch.autograd.function.once_differentiable.",
+    why=(
+        "Gradient penalties, Hessians and meta-learning differentiate twice; a detached tensor in backward gives "
+        "zero, silently."
+    ),
+    fix=(
+        "Write backward with differentiable ops on saved tensors, or mark it "
+        "torch.autograd.function.once_differentiable."
+    ),
     docs="https://docs.pytorch.org/docs/stable/generated/torch.autograd.gradcheck.gradgradcheck.html",
     tier="standard",
     severity="warn",

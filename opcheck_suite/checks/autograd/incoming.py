@@ -8,12 +8,12 @@ from opcheck_suite.registry import check
     id="autograd.incoming",
     title="The layout of the incoming gradient changes the gradient",
     what=(
-        "Runs backward with the same incoming gradient packed, transposed, with gaps, as a slice of a wider tensor, and "
-        "expanded from one number, and compares."
+        "Runs backward with the same incoming gradient packed, transposed, with gaps, as a slice of a wider tensor, "
+        "and expanded from one number, and compares."
     ),
     why=(
-        "sum() sends an expanded gradient, cat() a slice, a transpose a transposed one. A backward kernel that reads it as "
-        "packed memory gives wrong gradients; one that calls .view(-1) raises."
+        "sum() sends an expanded gradient, cat() a slice, a transpose a transposed one. A backward kernel that reads "
+        "it as packed memory gives wrong gradients; one that calls .view(-1) raises."
     ),
     fix="Call grad.contiguous() in backward before taking its pointer, and reshape instead of view.",
     docs="https://github.com/pytorch/pytorch/issues/132857",
@@ -25,7 +25,7 @@ def incoming(ctx, case):
 
     packed = gradients.forward(ctx, case)
     seeds = packed.seeds()
-    expected = gradients.plain(ctx, packed, seeds)
+    expected = gradients.plain(ctx, packed, [s.clone() for s in seeds])  # backward may write to them
     changes = {
         "transposed": layouts.transposed,
         "with gaps": layouts.gapped,
@@ -34,9 +34,9 @@ def incoming(ctx, case):
     }
     for word, change in changes.items():
         if word.startswith("expanded"):
-            seeds = [s.new_ones(s.shape) for s in seeds]
-            expected = gradients.run(ctx, gradients.forward(ctx, case).backward, seeds)
-        made = [m if (m := change(s)) is not None else s for s in seeds]
+            ones = [s.new_ones(s.shape) for s in seeds]
+            expected = gradients.run(ctx, gradients.forward(ctx, case).backward, ones)
+        made = [m if (m := change(s)) is not None else s.clone() for s in seeds]
         got = gradients.run(ctx, gradients.forward(ctx, case).backward, made, what=f"backward, with a gradient {word},")
         for name, grad in expected.items():
             difference = ctx.compare([got[name]], [grad], names=f"the gradient of {name!r}")

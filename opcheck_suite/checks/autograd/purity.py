@@ -8,7 +8,10 @@ from opcheck_suite.registry import check
     id="autograd.purity",
     title="Backward changes a tensor that is not its own",
     what="Compares the incoming gradients, the arguments and the outputs before and after backward, bit by bit.",
-    why="The incoming gradient is shared with other branches of the graph, and the saved tensors with the user: both see the change.",
+    why=(
+        "The incoming gradient is shared with other branches of the graph, and the saved tensors with the user: both "
+        "see the change."
+    ),
     fix="Compute out of place in backward, or on a clone.",
     docs="https://docs.pytorch.org/docs/stable/notes/extending.html",
     tier="quick",

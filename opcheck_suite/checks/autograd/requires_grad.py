@@ -8,8 +8,8 @@ from opcheck_suite.registry import check
     id="autograd.requires_grad",
     title="An output requires grad although it has no gradient",
     what=(
-        "Looks at ops with several outputs: an output that requires grad while its gradient, of every argument, is zero; and "
-        "at outputs that require grad although no argument does."
+        "Looks at ops with several outputs: an output that requires grad while its gradient, of every argument, is "
+        "zero; and at outputs that require grad although no argument does."
     ),
     why="Losses built on such an output train nothing, without an error.",
     fix="Call ctx.mark_non_differentiable(output) in setup_context, or return an integer tensor.",

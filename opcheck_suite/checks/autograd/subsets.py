@@ -7,8 +7,13 @@ from opcheck_suite.registry import check
 @check(
     id="autograd.subsets",
     title="The gradient changes with what else requires grad",
-    what="Asks for the gradient of each argument alone, and compares with asking for all of them; one output alone, too.",
-    why="Frozen weights and constant inputs are the rule. Backward must look at ctx.needs_input_grad, and take None for outputs.",
+    what=(
+        "Asks for the gradient of each argument alone, and compares with asking for all of them; one output alone, too."
+    ),
+    why=(
+        "Frozen weights and constant inputs are the rule. Backward must look at ctx.needs_input_grad, and take None "
+        "for outputs."
+    ),
     fix="Compute what needs_input_grad asks for, return None for the rest, and treat a gradient of None as zero.",
     docs="https://docs.pytorch.org/docs/stable/notes/extending.html",
     tier="quick",

@@ -7,7 +7,10 @@ from opcheck_suite.registry import check
 @check(
     id="autograd.traceable",
     title="Backward cannot be traced",
-    what="Runs forward and backward with fake tensors, and compares the metadata of the gradients with those of a real run.",
+    what=(
+        "Runs forward and backward with fake tensors, and compares the metadata of the gradients with those of a real "
+        "run."
+    ),
     why="torch.compile traces backward before it has data: a formula that reads values or calls NumPy raises there.",
     fix="Put what needs data into an op of its own, with a fake kernel, and call that from the formula.",
     docs="https://docs.pytorch.org/docs/stable/library.html#torch.library.register_autograd",

@@ -7,9 +7,18 @@ from opcheck_suite.registry import check
 @check(
     id="dispatch.autocast",
     title="Training in bfloat16 fails",
-    what="Calls a differentiable op with bfloat16 arguments, as autocast casts them; where forward accepts them, backward must.",
-    why="Under autocast the incoming gradient may have another dtype than what was saved, and backward raises in the first step.",
-    fix="Cast the incoming gradient to the dtype of what it is combined with; or register_autocast with one dtype for all.",
+    what=(
+        "Calls a differentiable op with bfloat16 arguments, as autocast casts them; where forward accepts them, "
+        "backward must."
+    ),
+    why=(
+        "Under autocast the incoming gradient may have another dtype than what was saved, and backward raises in the "
+        "first step."
+    ),
+    fix=(
+        "Cast the incoming gradient to the dtype of what it is combined with; or register_autocast with one dtype for "
+        "all."
+    ),
     docs="https://docs.pytorch.org/docs/stable/library.html#torch.library.register_autocast",
     tier="standard",
     severity="warn",

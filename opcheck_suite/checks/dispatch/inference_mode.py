@@ -7,7 +7,9 @@ from opcheck_suite.registry import check
     id="dispatch.inference_mode",
     title="The op fails or differs in inference mode",
     what="Calls the op under torch.inference_mode with tensors made there, and compares with the ordinary call.",
-    why="Servers run models in inference mode. Its tensors have no version counter, and kernels that ask for one raise.",
+    why=(
+        "Servers run models in inference mode. Its tensors have no version counter, and kernels that ask for one raise."
+    ),
     fix="Do not read ._version, and do not set requires_grad, inside of a kernel.",
     docs="https://docs.pytorch.org/docs/stable/notes/autograd.html#inference-mode",
     tier="quick",

@@ -7,8 +7,8 @@ from opcheck_suite.registry import check
     id="fake.bounds",
     title="A data-dependent size breaks the fake kernel's promise",
     what=(
-        "For outputs whose size data decides, compares the range that the fake kernel gives to new_dynamic_size with the "
-        "sizes that the op returns: on samples, and with all values negative, positive and zero."
+        "For outputs whose size data decides, compares the range that the fake kernel gives to new_dynamic_size with "
+        "the sizes that the op returns: on samples, and with all values negative, positive and zero."
     ),
     why="The compiler removes branches by the promised range. A size outside of it is an assertion, or wrong results.",
     fix="Give new_dynamic_size(min=..., max=...) bounds that hold for every input; zero hits are an input, too.",

@@ -7,12 +7,12 @@ from opcheck_suite.registry import check
     id="fake.placement",
     title="The fake kernel allocates on the wrong device",
     what=(
-        "Calls the fake kernel with fake CUDA tensors, and cuda for device arguments, which needs no GPU. Outputs must be "
-        "on CUDA."
+        "Calls the fake kernel with fake CUDA tensors, and cuda for device arguments, which needs no GPU. Outputs "
+        "must be on CUDA."
     ),
     why=(
-        "A fake kernel that allocates with torch.empty(...) and no device gives CPU tensors on every machine with a GPU: "
-        "torch.compile then fails, or inserts copies."
+        "A fake kernel that allocates with torch.empty(...) and no device gives CPU tensors on every machine with a "
+        "GPU: torch.compile then fails, or inserts copies."
     ),
     fix="Allocate from an input, as x.new_empty(...) and torch.empty_like(x) do, or pass device=x.device.",
     docs="https://docs.pytorch.org/docs/stable/library.html#torch.library.register_fake",

@@ -7,7 +7,10 @@ from opcheck_suite.registry import check
     id="fake.purity",
     title="The fake kernel changes its inputs",
     what="Compares size, stride, offset and dtype of the fake arguments before and after the call.",
-    why="While tracing, the arguments are the user's own: a changed shape goes into everything that is traced after the op.",
+    why=(
+        "While tracing, the arguments are the user's own: a changed shape goes into everything that is traced after "
+        "the op."
+    ),
     fix="Use out-of-place operations in the fake kernel: unsqueeze, not unsqueeze_.",
     docs="https://docs.pytorch.org/docs/stable/library.html#torch.library.register_fake",
     tier="quick",

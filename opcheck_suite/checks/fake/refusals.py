@@ -11,14 +11,23 @@ from opcheck_suite.registry import check
         "with integer tensors are left out, since the op may refuse their values, which a fake kernel cannot see."
     ),
     why=(
-        "torch.compile and torch.export accept such a call; the error comes when the compiled program runs, far from the "
-        "line that is wrong, or after export not at all on the machine that exported."
+        "torch.compile and torch.export accept such a call; the error comes when the compiled program runs, far from "
+        "the line that is wrong, or after export not at all on the machine that exported."
     ),
-    fix="Check shapes and dtypes with torch._check in the fake kernel as the kernel does; share one function between them.",
+    fix=(
+        "Check shapes and dtypes with torch._check in the fake kernel as the kernel does; share one function between "
+        "them."
+    ),
     docs="https://docs.pytorch.org/docs/stable/library.html#torch.library.register_fake",
     tier="quick",
     variants=("resized", "empty", "floats"),
-    applies=lambda ctx: None if ctx.info.fake in ("python", "meta") else "the op has no fake kernel of its own",
+    applies=lambda ctx: (
+        "the op takes no tensor"
+        if not ctx.info.takes_tensors
+        else None
+        if ctx.info.fake in ("python", "meta")
+        else "the op has no fake kernel of its own"
+    ),
 )
 def refusals(ctx, case):
     from opcheck_suite.inputs import sizes

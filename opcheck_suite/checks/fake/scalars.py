@@ -7,8 +7,8 @@ from opcheck_suite.registry import check
     id="fake.scalars",
     title="The fake kernel returns another number",
     what=(
-        "Compares outputs that are numbers, booleans or strings between the op and its fake kernel, on samples and with all "
-        "values negative, positive and zero. A symbol stands for any number."
+        "Compares outputs that are numbers, booleans or strings between the op and its fake kernel, on samples and "
+        "with all values negative, positive and zero. A symbol stands for any number."
     ),
     why="The number that the fake kernel returns is written into the compiled code, for every input.",
     fix="Compute it from sizes; a number that data decides comes from torch.library.get_ctx().new_dynamic_size().",

@@ -14,12 +14,12 @@ _SIZES = (2, 3, 5, 6, 7, 8, 12, 16, 17, 20, 32, 33, 64, 65, 100, 131, 257)
         "failure when the op accepts sizes that violate it; conditions that the op itself demands are right."
     ),
     why=(
-        "Every condition is a guard: torch.compile compiles again when it fails, or turns a dynamic size into a constant, "
-        "and torch.export refuses the dimension."
+        "Every condition is a guard: torch.compile compiles again when it fails, or turns a dynamic size into a "
+        "constant, and torch.export refuses the dimension."
     ),
     fix=(
-        "Do not call int() on sizes or branch on them in the fake kernel; in C++ use sym_sizes() and empty_symint, and not "
-        "sizes() or guard_int."
+        "Do not call int() on sizes or branch on them in the fake kernel; in C++ use sym_sizes() and empty_symint, "
+        "and not sizes() or guard_int."
     ),
     docs="https://docs.pytorch.org/docs/stable/torch.compiler_dynamic_shapes.html",
     tier="quick",

@@ -7,8 +7,8 @@ from opcheck_suite.registry import check
     id="registration.effects",
     title="A compiler may drop the op",
     what=(
-        "Looks for ops that return nothing, declare no argument as mutated and have no registered effect: to a compiler "
-        "a call of such an op does nothing."
+        "Looks for ops that return nothing, declare no argument as mutated and have no registered effect: to a "
+        "compiler a call of such an op does nothing."
     ),
     why="torch.compile removes calls whose results nobody uses: the logging, printing or sending never happens.",
     fix=(

@@ -8,8 +8,8 @@ from opcheck_suite.registry import check
     title="The op reads a tensor that is not an argument",
     what="Looks for tensors among the global variables and closure cells that the op's Python function names.",
     why=(
-        "A compiler sees the arguments only: a changed tensor is not noticed, no gradient flows to it, and it stays on its "
-        "device when the model moves."
+        "A compiler sees the arguments only: a changed tensor is not noticed, no gradient flows to it, and it stays "
+        "on its device when the model moves."
     ),
     fix="Pass the tensor as an argument; or make the values a constant that is built inside of the op.",
     docs="https://docs.pytorch.org/tutorials/advanced/python_custom_ops.html",
@@ -21,8 +21,9 @@ def hidden_input(ctx):
 
     from opcheck_suite import pykernel
 
-    kernel = pykernel.first(ctx)
-    function = ctx.info.function or (kernel.function if kernel is not None else None)
+    function = ctx.info.function
+    if function is None and (kernel := pykernel.first(ctx)) is not None:
+        function = kernel.function
     if function is None or not hasattr(function, "__code__"):
         ctx.skip("the op's kernel is not a Python function")
     cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
@@ -30,9 +31,8 @@ def hidden_input(ctx):
     named |= {n: function.__globals__[n] for n in function.__code__.co_names if n in function.__globals__}
     hidden = [name for name, value in named.items() if isinstance(value, torch.Tensor)]
     if hidden:
-        ctx.fail(
-            f"the function {function.__qualname__} reads {', '.join(map(repr, hidden))}, a tensor outside of its arguments"
-        )
+        names = ", ".join(map(repr, hidden))
+        ctx.fail(f"the function {function.__qualname__} reads {names}, a tensor outside of its arguments")
 
 
 def _filled(cell):

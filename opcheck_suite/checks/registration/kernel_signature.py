@@ -11,9 +11,9 @@ from opcheck_suite.registry import check
         "torch.library.impl with the schema. The function is found by watching a call."
     ),
     why=(
-        "The dispatcher passes arguments by position and drops those equal to the schema's default: with another default "
-        "in the kernel, an argument that was given in so many words is replaced, and swapped names compute with swapped "
-        "values."
+        "The dispatcher passes arguments by position and drops those equal to the schema's default: with another "
+        "default in the kernel, an argument that was given in so many words is replaced, and swapped names compute "
+        "with swapped values."
     ),
     fix="Give the kernel the parameters of the schema, in its order and with its defaults.",
     docs="https://docs.pytorch.org/docs/stable/library.html#torch.library.impl",

@@ -7,7 +7,10 @@ from opcheck_suite.registry import check
     id="registration.number_as_string",
     title="A number is passed as a string",
     what="Looks for string arguments whose value in a sample is the text of a number.",
-    why="Strings are constants to a compiler: every new value compiles again, and after a few the function runs in eager.",
+    why=(
+        "Strings are constants to a compiler: every new value compiles again, and after a few the function runs in "
+        "eager."
+    ),
     fix="Declare the argument float, SymInt, or a 0-dimensional Tensor.",
     docs="https://docs.pytorch.org/docs/stable/torch.compiler_dynamic_shapes.html",
     tier="quick",

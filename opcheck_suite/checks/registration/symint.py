@@ -7,10 +7,13 @@ from opcheck_suite.registry import check
     id="registration.symint",
     title="A size argument is declared int",
     what=(
-        "Raises each int argument by one in a call of the fake kernel: where a size of an output follows it, the argument is "
-        "a size and should be SymInt."
+        "Raises each int argument by one in a call of the fake kernel: where a size of an output follows it, the "
+        "argument is a size and should be SymInt."
     ),
-    why="A symbolic size that is passed to an int argument becomes a constant: one compilation for every value, and no export.",
+    why=(
+        "A symbolic size that is passed to an int argument becomes a constant: one compilation for every value, and "
+        "no export."
+    ),
     fix="Declare it SymInt in the schema; in C++ take c10::SymInt.",
     docs="https://docs.pytorch.org/docs/stable/library.html#torch.library.define",
     tier="quick",

@@ -7,8 +7,8 @@ from opcheck_suite.registry import check
     id="schema.functional",
     title="The op returns the argument that it writes",
     what=(
-        "Looks for outputs that the schema declares as aliases of a written argument, other than those of out= overloads "
-        "and of ops tagged as in-place."
+        "Looks for outputs that the schema declares as aliases of a written argument, other than those of out= "
+        "overloads and of ops tagged as in-place."
     ),
     why="torch.compile does not functionalize such an op: every compiled call of it raises.",
     fix="Return nothing: f_(Tensor(a!) x) -> ().",

@@ -7,11 +7,14 @@ from opcheck_suite.registry import check
     id="transform.vmap",
     title="vmap differs from a loop",
     what=(
-        "Maps the op over a new dimension of its tensor arguments: all of them, each alone, dimension last, and arguments of "
-        "fewer dimensions beside others; compares with a loop. Random ops and ops that write are compared only where a "
-        "batching rule is registered."
+        "Maps the op over a new dimension of its tensor arguments: all of them, each alone, dimension last, and "
+        "arguments of fewer dimensions beside others; compares with a loop. Random ops and ops that write are "
+        "compared only where a batching rule is registered."
     ),
-    why="A batching rule that does not line up dimensions broadcasts the batch against the data: wrong numbers, no error.",
+    why=(
+        "A batching rule that does not line up dimensions broadcasts the batch against the data: wrong numbers, no "
+        "error."
+    ),
     fix="In the rule, move the batch dimension to the front of every argument and pad ranks before calling the op.",
     docs="https://docs.pytorch.org/docs/stable/library.html#torch.library.register_vmap",
     tier="quick",

@@ -15,8 +15,9 @@ def _applies(ctx):
     id="values.dtypes",
     title="Another dtype gives wrong values",
     what=(
-        "Calls the op with its floating-point arguments in other dtypes (float64, bfloat16, float16, int32) and compares with "
-        "the call on the same numbers in float32, within the tolerance of the coarser dtype. The op may refuse a dtype."
+        "Calls the op with its floating-point arguments in other dtypes (float64, bfloat16, float16, int32) and "
+        "compares with the call on the same numbers in float32, within the tolerance of the coarser dtype. The op may "
+        "refuse a dtype."
     ),
     why=(
         "A kernel that casts a pointer without looking at the dtype reads bits as other numbers, and returns garbage "

@@ -8,7 +8,7 @@ from opcheck_suite.registry import check
     title="Wrong values",
     what=(
         "Compares outputs and mutated arguments with those of the spec's reference, on samples and on samples of "
-        "other sizes."
+        "other sizes. Where those have many more elements, as many more roundings may add up."
     ),
     why="A kernel can be right for the sizes it was written with, and wrong for a tail, a prime size or a single row.",
     fix=(

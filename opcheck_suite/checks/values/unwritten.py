@@ -11,7 +11,10 @@ from opcheck_suite.registry import check
         "(torch.utils.deterministic.fill_uninitialized_memory), and compares with the ordinary call."
     ),
     why="What was in the memory before is returned: zeros in a test, another user's data or NaN in production.",
-    fix="Write the tail after the last full vector or block, and the whole output when a reduction has length zero; or allocate zeros.",
+    fix=(
+        "Write the tail after the last full vector or block, and the whole output when a reduction has length zero; "
+        "or allocate zeros."
+    ),
     docs="https://docs.pytorch.org/docs/stable/deterministic.html",
     tier="quick",
     variants=("sample", "resized", "ones", "empty"),
