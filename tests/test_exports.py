@@ -18,6 +18,7 @@ PUBLIC = {
     "Result",
     "Sample",
     "Tier",
+    "UsageError",
     "check",
     "check_op",
     "parametrize_with_checks",

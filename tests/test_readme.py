@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pathlib
+import subprocess
+import sys
 
 import pytest
 
@@ -42,3 +44,23 @@ def test_the_documents_are_written_below_a_root(tmp_path):
     documents.main(tmp_path)
     assert "`fake.strides`" in (tmp_path / "README.md").read_text()
     assert (tmp_path / "docs" / "checks.md").read_text() == catalogue.pages(registry.all_checks())
+
+
+def test_the_failing_example_is_what_the_suite_prints():
+    shown = (ROOT / "README.md").read_text().partition("<!-- example")[2].partition("```text\n")[2].partition("```")[0]
+    command = [sys.executable, "-m", "opcheck_suite.cli", "run", "examples/softsign_specs.py", "--tier", "quick"]
+    printed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert printed.returncode == 1, printed.stderr
+    assert shown in printed.stdout
+
+
+def test_torch_s_own_checks_pass_the_failing_example():
+    """What the README says of them."""
+    code = (
+        "import torch; from softsign_specs import softsign; from opcheck_suite.checks.opcheck.utils import UTILS;"
+        "torch.library.opcheck(softsign, (torch.randn(3, 4),), test_utils=UTILS)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT / "examples", capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
