@@ -317,7 +317,14 @@ def test_a_command_to_a_dead_child_is_no_error():
 def test_an_interrupt_leaves_no_child_behind(fixtures):
     opcheck = str(pathlib.Path(sys.executable).with_name("opcheck"))
     words = ["run", str(fixtures / "hanging_specs.py"), "--checks", "values.runs"]
-    process = subprocess.Popen([opcheck, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [opcheck, *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        # a shell lets its background jobs ignore the interrupt, and what they start inherits that
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
     children: list[int] = []
     deadline = time.monotonic() + 3 * PATIENCE
     while time.monotonic() < deadline and not children:
