@@ -2,9 +2,9 @@
 
     python benchmarks/cost.py [--ops 40] [--repeat 2]
 
-Ops are the Python reference ops and their planted faults, except those that end the process. Times are milliseconds for
-one op and sample, in one process, the fastest of the repeats; ratios are to opcheck with its default utils, op by op, and the
-median of them is printed: single figures vary with the machine, ratios within one run hardly do.
+Ops are the Python reference ops and the planted faults, except those that end the process. Times are milliseconds
+for one op and sample, in one process, the fastest of the repeats; ratios are to opcheck with its default utils, op by
+op, and the median of them is printed: single figures vary with the machine, ratios within one run hardly do.
 """
 
 from __future__ import annotations
@@ -37,7 +37,9 @@ DEFAULT = ("test_schema", "test_autograd_registration", "test_faketensor", "test
 def main() -> None:
     """Measure and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--ops", type=int, default=40, help="how many of the planted faults, and of the good ops, are timed")
+    parser.add_argument(
+        "--ops", type=int, default=40, help="how many of the planted faults, and of the good ops, are timed"
+    )
     parser.add_argument("--repeat", type=int, default=2, help="how often each is timed")
     args = parser.parse_args()
     planted = [f for f in faults.all_faults() if not f.outcome.startswith(("crash", "timeout")) and _callable(f.spec)]
@@ -91,7 +93,9 @@ def opcheck(entry: specs.Entry, utils: tuple[str, ...]) -> bool:
     for sample in specs.samples(entry.spec, device="cpu", dtype=dtype, info=entry.info):
         args, kwargs = cases.of_sample(entry.info, sample, "cpu").inputs()
         if entry.spec.differentiable:
-            args = tuple(a.requires_grad_() if isinstance(a, torch.Tensor) and a.is_floating_point() else a for a in args)
+            args = tuple(
+                a.requires_grad_() if isinstance(a, torch.Tensor) and a.is_floating_point() else a for a in args
+            )
         try:
             torch.library.opcheck(entry.info.op, args, kwargs, test_utils=utils)
         except Exception:
@@ -117,7 +121,11 @@ def timed(way: Callable[[specs.Entry], bool], entry: specs.Entry, repeat: int) -
 
 def quietly(way: Callable[[specs.Entry], bool], entry: specs.Entry) -> bool:
     """A run whose printing goes nowhere."""
-    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+    with (
+        warnings.catch_warnings(),
+        contextlib.redirect_stdout(io.StringIO()),
+        contextlib.redirect_stderr(io.StringIO()),
+    ):
         warnings.simplefilter("ignore")
         return way(entry)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from opcheck_suite.api import check_op, parametrize_with_checks
     from opcheck_suite.model import ConformanceError, OpSpec, Outcome, Report, Result, Sample, Tier
-    from opcheck_suite.registry import check
+    from opcheck_suite.registry import UsageError, check
 
 __version__ = "0.1.0"
 
@@ -23,6 +23,7 @@ _HOME = {
     "Result": "model",
     "Sample": "model",
     "Tier": "model",
+    "UsageError": "registry",
     "check": "registry",
     "check_op": "api",
     "parametrize_with_checks": "api",
@@ -36,6 +37,7 @@ __all__ = [
     "Result",
     "Sample",
     "Tier",
+    "UsageError",
     "check",
     "check_op",
     "parametrize_with_checks",

@@ -62,12 +62,18 @@ class Trace:
         return tuple(t for graph in self.graphs for t in graph)
 
 
-def prepare() -> None:
-    """Import the compiler once, in the process that children are forked from."""
+def prepare(*, compiler: bool = True) -> None:
+    """Import the compiler once, in the process that children are forked from.
+
+    Without ``compiler`` only the part that any call of a Python op imports, which is half of the time.
+    """
     os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"  # a pool of compiler processes does not survive a fork
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # parts of torch use what other parts deprecate
         import torch._dynamo
+
+        if not compiler:
+            return
         import torch._dynamo.backends.debugging
         import torch._functorch.aot_autograd
         import torch._inductor.compile_fx

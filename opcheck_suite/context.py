@@ -235,20 +235,21 @@ class Context:
         """An eager run in which torch fills memory that it allocates, once for all checks."""
 
         def run() -> Run:
+            deterministic: Any = torch.utils.deterministic  # a module whose attributes are set by name
             was = (
                 torch.are_deterministic_algorithms_enabled(),
                 torch.is_deterministic_algorithms_warn_only_enabled(),
-                torch.utils.deterministic.fill_uninitialized_memory,
+                deterministic.fill_uninitialized_memory,
             )
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 torch.use_deterministic_algorithms(True, warn_only=True)
-                torch.utils.deterministic.fill_uninitialized_memory = True
+                deterministic.fill_uninitialized_memory = True
                 try:
                     return self.call_eager(case)
                 finally:
                     torch.use_deterministic_algorithms(was[0], warn_only=was[1])
-                    torch.utils.deterministic.fill_uninitialized_memory = was[2]
+                    deterministic.fill_uninitialized_memory = was[2]
 
         return self.memo(("poisoned", case.key), run)
 

@@ -156,8 +156,9 @@ class Runner:
         self._jobs: dict[str, _Job] = {}
         self._sessions: dict[str, Session] = {}
 
-        if any(registry.get(u.check).tier != "static" for u in plan.units):
-            compiling.prepare()  # once here, not in every child
+        tiers = {registry.get(u.check).tier for u in plan.units}
+        if tiers - {Tier.STATIC}:  # once here, not in every child
+            compiling.prepare(compiler=bool(tiers - {Tier.STATIC, Tier.QUICK}))
 
     def __enter__(self) -> Runner:
         return self

@@ -10,9 +10,6 @@ import torch
 from opcheck_suite.context import Context
 from opcheck_suite.inputs.cases import Case
 
-#: Inputs on which a fake kernel is compared with the op: what each changes may enter a shape, dtype or stride.
-VARIANTS = ("sample", "resized", "ones", "noncontiguous", "offset", "empty")
-
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Pair:

@@ -225,6 +225,7 @@ def _child(serve: Serve, command_read: int, event_write: int, capture: int, clos
     status = 70
     try:
         os.setpgid(0, 0)  # a group of its own, so that what it starts ends with it
+        _end_with_parent()
         for descriptor in close:
             os.close(descriptor)
         commands, events = _move(command_read), _move(event_write)
@@ -254,6 +255,14 @@ def _child(serve: Serve, command_read: int, event_write: int, capture: int, clos
             os.write(capture, traceback.format_exc().encode())
     finally:
         os._exit(status)
+
+
+def _end_with_parent() -> None:
+    """Ask Linux to end this process when its parent ends, however that comes about."""
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
 
 def _move(descriptor: int) -> int:

@@ -6,6 +6,7 @@ Importing this module imports neither torch nor the engine: pytest loads it in e
 from __future__ import annotations
 
 import dataclasses
+import json
 import pathlib
 import sys
 from collections.abc import Iterator
@@ -17,7 +18,7 @@ from opcheck_suite import options
 from opcheck_suite.model import ConformanceError, Outcome, Report, Result, Unit
 from opcheck_suite.registry import UsageError
 
-#: Results ride to pytest-xdist's controller as properties of tests; they are plain JSON values.
+#: Results ride to pytest-xdist's controller as properties of tests, in JSON; they are in a JUnit file, too.
 _PROPERTY = "opcheck_result"
 
 
@@ -114,8 +115,13 @@ class _Conformance:
         runner = engine.Runner(plan)
         self.runners.append(runner)
         parent = _Target.from_parent(session, name=plan.source, nodeid=plan.source)
+        spaces: dict[str, pytest.Collector] = {}
         for unit in plan.units:
-            item = UnitItem.from_parent(parent, name=unit.test_id, unit=unit, runner=runner)
+            # nested as the id reads: pytest takes it apart at "::" when --lf looks for a test
+            space, _, name = unit.test_id.rpartition("::")
+            if space and space not in spaces:
+                spaces[space] = _Target.from_parent(parent, name=space)
+            item = UnitItem.from_parent(spaces.get(space, parent), name=name, unit=unit, runner=runner)
             item.add_marker(pytest.mark.xdist_group(unit.op)) if self.config.pluginmanager.hasplugin("xdist") else None
             yield item
 
@@ -123,8 +129,9 @@ class _Conformance:
         """Gather results, here and from xdist's workers."""
         if report.when == "call":
             for name, value in report.user_properties:
-                if name == _PROPERTY and isinstance(value, dict):
-                    self.results.append(Result(**value | {"outcome": Outcome(value["outcome"])}))
+                if name == _PROPERTY and isinstance(value, str):
+                    row = json.loads(value)
+                    self.results.append(Result(**row | {"outcome": Outcome(row["outcome"])}))
 
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
         """End the children."""
@@ -194,7 +201,7 @@ class UnitItem(pytest.Item):
 
         results = self._runner.run_unit(self.unit)
         for r in results:
-            self.user_properties.append((_PROPERTY, dataclasses.asdict(r) | {"outcome": r.outcome.value}))
+            self.user_properties.append((_PROPERTY, json.dumps(dataclasses.asdict(r))))
         report = engine.report(self._runner.plan, results, seconds=sum(r.seconds for r in results))
         if report.bad:
             raise ConformanceError(text.failures(report))

@@ -95,7 +95,7 @@ def block(result: Result, report: Report, *, others: Iterable[Result] = ()) -> s
     if check is not None:
         lines.append(f"  more    opcheck explain {result.check}")
     if result.detail:
-        lines += ["", *(f"  | {line}" for line in result.detail.strip().splitlines()[-14:])]
+        lines += ["", *(f"  | {line}".rstrip() for line in result.detail.strip().splitlines()[-14:])]
     return "\n".join(lines)
 
 

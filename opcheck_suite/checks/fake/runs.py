@@ -17,7 +17,7 @@ from opcheck_suite.registry import check
     fix="Compute output metadata from the inputs' metadata only; do not read data, and do not branch on values.",
     docs="https://docs.pytorch.org/docs/stable/library.html#torch.library.register_fake",
     tier="quick",
-    variants=("sample", "resized", "ones", "noncontiguous", "offset", "empty", "arguments", "floats"),
+    variants=("sample", "resized", "ones", "noncontiguous", "offset", "expanded", "empty", "arguments", "floats"),
 )
 def runs(ctx, case):
     ctx.require(case)

@@ -3,12 +3,6 @@
 from opcheck_suite.registry import check
 
 
-def _applies(ctx):
-    if not ctx.info.takes_tensors:
-        return "the op takes no tensor"
-    return None if ctx.deterministic else "the op's values are random"
-
-
 @check(
     id="values.noncontiguous",
     title="The layout of the inputs changes the result",
@@ -28,7 +22,7 @@ def _applies(ctx):
     docs="https://docs.pytorch.org/tutorials/advanced/cpp_custom_ops.html",
     tier="quick",
     variants=("noncontiguous", "offset", "expanded"),
-    applies=_applies,
+    applies=lambda ctx: None if ctx.info.takes_tensors else "the op takes no tensor",
 )
 def noncontiguous(ctx, case):
     strided = any(not t.is_contiguous() for _, t in case.leaves())
@@ -37,6 +31,8 @@ def noncontiguous(ctx, case):
             ctx.fail("the spec claims requires_contiguous, but a strided input is accepted")
         return
     run = ctx.require(case)
+    if not ctx.deterministic:
+        ctx.skip("the op's values are random, so that only a crash could be seen")
     packed = ctx.require(case.packed())
     difference = ctx.compare(run.results(), packed.results())
     if difference:

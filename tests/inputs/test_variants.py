@@ -1,0 +1,232 @@
+"""Variants: one change each, and nothing else changed."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from opcheck_suite import Sample, ops
+from opcheck_suite.inputs import cases, tensors, variants
+from tests.fixtures import harness_ops
+
+LAYOUTS = ("noncontiguous", "offset")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def library():
+    """Schemas only: no variant calls an op."""
+    with torch.library._scoped_library("suite_variants", "DEF") as library:
+        library.define("two(Tensor x, Tensor y, int n=2, int[] sizes=[]) -> Tensor")
+        library.define("indexed(Tensor x, Tensor index) -> Tensor")
+        library.define("written(Tensor(a!) x, Tensor y) -> ()")
+        library.define("listed(Tensor[] xs) -> Tensor")
+        library.define("sized(Tensor x, SymInt n, float f=3.0, bool b=True) -> Tensor")
+        yield library
+
+
+def case(name: str, *args, **kwargs) -> cases.Case:
+    info = ops.info(f"suite_variants::{name}")
+    return cases.of_sample(info, Sample(args=args, kwargs=kwargs, name="s"), "cpu")
+
+
+def shapes(made: cases.Case) -> list[tuple[int, ...]]:
+    return [tuple(t.shape) for _, t in made.leaves()]
+
+
+def names(found: list[cases.Case]) -> list[str]:
+    return [c.variant for c in found]
+
+
+# -- layouts
+
+
+def test_layout_variants_are_named_after_the_argument_they_change():
+    found = variants.derive(case("two", torch.rand(2, 3), torch.rand(4)), "noncontiguous")
+    assert names(found) == [
+        "transposed(x)",
+        "a gap after each element(x)",
+        "a gap after each element(y)",
+        "a gap after each element(all)",
+        "padded rows(x)",
+    ]
+    assert names(variants.derive(case("listed", [torch.rand(2), torch.rand(3)]), "offset")) == [
+        "offset(xs[0])",
+        "offset(xs[1])",
+        "offset(all)",
+    ]
+
+
+DTYPES = [torch.float32, torch.float16, torch.bfloat16, torch.float64, torch.complex64, torch.int64, torch.uint8]
+DTYPES += [torch.bool, torch.float8_e4m3fn, torch.float8_e5m2]
+
+
+@pytest.mark.parametrize("group", LAYOUTS)
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_layout_variants_keep_values_shapes_and_dtypes(group, dtype):
+    x = (torch.arange(24) % 5).reshape(2, 3, 4).to(dtype)
+    base = case("two", x, x[0])
+    found = variants.derive(base, group)
+    assert found
+    for made in found:
+        for (name, a), (_, b) in zip(made.leaves(), base.leaves(), strict=True):
+            assert (a.dtype, a.shape) == (b.dtype, b.shape), (made.variant, name)
+            assert torch.equal(a.to(torch.complex128), b.to(torch.complex128)), (made.variant, name)
+
+
+@given(shape=st.lists(st.integers(1, 4), min_size=1, max_size=4))
+@settings(max_examples=40, deadline=None, derandomize=True, database=None)
+def test_layout_variants_keep_values_for_any_shape(shape):
+    x = torch.arange(float(torch.Size(shape).numel())).reshape(shape)
+    for change in (variants.transposed, variants.gapped, variants.padded, variants.shifted):
+        made = change(x)
+        assert made is None or torch.equal(made, x)
+
+
+def test_each_layout_is_what_its_name_says():
+    x = torch.rand(3, 4)
+    assert variants.transposed(x).stride() == (1, 3)
+    assert variants.gapped(x).stride() == (8, 2)
+    assert variants.padded(x).stride() == (7, 1)
+    assert variants.shifted(x).storage_offset() == 1
+    assert variants.shifted(x).is_contiguous()
+    assert variants.shifted(x).data_ptr() % 16 != 0
+
+
+def test_layouts_that_would_change_nothing_are_not_made():
+    assert variants.transposed(torch.rand(3)) is None
+    assert variants.transposed(torch.rand(1, 3)) is None
+    assert variants.padded(torch.rand(3)) is None
+    assert variants.gapped(torch.tensor(1.0)) is None
+    assert variants.derive(case("two", torch.rand(1), torch.rand(())), "noncontiguous") == []
+
+
+@pytest.mark.parametrize("change", [variants.gapped, variants.padded, variants.shifted])
+def test_memory_that_a_view_skips_holds_what_no_result_should_depend_on(change):
+    x = torch.ones(3, 4)
+    made = change(x)
+    buffer = torch.empty(0).set_(made.untyped_storage())
+    hidden = buffer[~tensors.visible_bytes(made).reshape(-1, 4).all(1)]
+    assert hidden.numel() > 0
+    assert hidden.isnan().all()
+    whole = change(torch.ones(3, 4, dtype=torch.int64))
+    buffer = torch.empty(0, dtype=torch.int64).set_(whole.untyped_storage())
+    hidden = buffer[~tensors.visible_bytes(whole).reshape(-1, 8).all(1)]
+    assert (hidden > 2**60).all()
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_there_is_garbage_of_every_dtype(dtype):
+    made = variants.garbage(torch.zeros(1, dtype=dtype), (2, 3))
+    assert (made.dtype, tuple(made.shape)) == (dtype, (2, 3))
+    assert made.to(torch.complex128).ne(0).all()
+
+
+def test_expanding_broadcasts_the_first_row():
+    x = torch.arange(6.0).reshape(2, 3)
+    (first, second) = variants.derive(case("two", x, x + 1), "expanded")
+    assert (first.variant, second.variant) == ("expanded(x)", "expanded(y)")
+    assert first.args[0].stride() == (0, 1)
+    assert torch.equal(first.args[0], x[:1].expand(2, 3))
+    assert first.args[1] is not None
+    assert torch.equal(first.args[1], x + 1)
+
+
+def test_what_an_op_writes_is_never_expanded():
+    x = torch.rand(2, 3)
+    assert names(variants.derive(case("written", x, x.clone()), "expanded")) == ["expanded(y)"]
+
+
+def test_variants_do_not_touch_the_sample():
+    x = torch.arange(6.0).reshape(2, 3)
+    base = case("two", x, x.clone())
+    for group in variants.groups():
+        for made in variants.derive(base, group):
+            for _, tensor in zip(made.leaves(), base.leaves(), strict=True):
+                assert tensor is not None
+            args, _ = made.inputs()
+            args[0].zero_()
+    assert torch.equal(x, torch.arange(6.0).reshape(2, 3))
+
+
+@pytest.mark.parametrize("group", variants.groups())
+def test_the_same_sample_gives_the_same_variants(group):
+    def made():
+        return variants.derive(case("two", torch.ones(3, 4), torch.ones(4)), group)
+
+    assert names(made()) == names(made())
+    assert [shapes(c) for c in made()] == [shapes(c) for c in made()]
+    assert len(set(names(made()))) == len(made())
+    assert {c.group for c in made()} == {group}
+
+
+# -- sizes
+
+
+def test_equal_sizes_change_together():
+    base = case("two", torch.rand(4, 3), torch.rand(3), n=3, sizes=[4, 3, 5])
+    found = {c.variant: c for c in variants.derive(base, "resized")}
+    assert list(found) == ["size 7(x dim 0)", "size 7(x dim 1)"]
+    second = found["size 7(x dim 1)"]
+    assert shapes(second) == [(4, 7), (7,)]
+    assert second.bound()["n"] == 7
+    assert second.bound()["sizes"] == [4, 7, 5]
+    first = found["size 7(x dim 0)"]
+    assert shapes(first) == [(7, 3), (3,)]
+    assert (first.bound()["n"], first.bound()["sizes"]) == (3, [7, 3, 5])
+
+
+def test_a_new_size_is_one_that_the_sample_does_not_have():
+    found = variants.derive(case("two", torch.rand(7, 11), torch.rand(13)), "resized")
+    assert {name.partition("(")[0] for name in names(found)} == {"size 5"}
+
+
+def test_only_whole_numbers_are_taken_for_sizes():
+    base = case("sized", torch.rand(3), 3, f=3.0, b=True)
+    (found,) = variants.derive(base, "empty")
+    assert found.bound()["n"] == 0
+    assert (found.bound()["f"], found.bound()["b"]) == (3.0, True)
+
+
+def test_empty_and_single_sizes():
+    base = case("two", torch.rand(4, 3), torch.rand(3))
+    assert [shapes(c) for c in variants.derive(base, "empty")] == [[(0, 3), (3,)], [(4, 0), (0,)]]
+    assert [shapes(c) for c in variants.derive(base, "ones")] == [[(1, 3), (3,)], [(4, 1), (1,)]]
+
+
+def test_sizes_of_one_are_left_alone():
+    assert variants.derive(case("two", torch.rand(1), torch.rand(())), "empty") == []
+    assert variants.derive(case("two", torch.rand(1), torch.rand(())), "resized") == []
+
+
+def test_resized_values_are_those_of_the_sample_again():
+    x = torch.tensor([5.0, 6.0, 8.0])
+    (found,) = variants.derive(case("two", x, torch.tensor(1.0)), "resized")
+    assert found.args[0].tolist() == [5, 6, 8, 5, 6, 8, 5]
+    (single,) = variants.derive(case("two", x, torch.tensor(1.0)), "ones")
+    assert single.args[0].tolist() == [5]
+
+
+def test_what_may_index_does_not_get_less_to_index_into():
+    base = case("indexed", torch.rand(5), torch.tensor([4, 0]))
+    assert names(variants.derive(base, "ones")) == ["size 1(index dim 0)"]
+    assert names(variants.derive(base, "resized")) == ["size 7(x dim 0)", "size 7(index dim 0)"]
+
+
+def test_sizes_that_add_up_are_not_changed():
+    base = case("two", torch.rand(6), torch.tensor(1.0), sizes=[2, 4])
+    assert variants.derive(base, "resized") == []
+
+
+def test_tensors_without_plain_storage_have_no_variants():
+    base = case("two", torch.eye(3).to_sparse(), torch.rand(2))
+    assert names(variants.derive(base, "noncontiguous")) == ["a gap after each element(y)"]
+    assert variants.derive(base, "empty") == []
+
+
+def test_the_harness_s_own_ops_have_variants_in_every_group():
+    base = cases.of_sample(
+        ops.info(f"{harness_ops.NAMESPACE}::double"), Sample(args=(harness_ops.matrix(),), name="s"), "cpu"
+    )
+    assert all(variants.derive(base, group) for group in variants.groups())

@@ -1,0 +1,1 @@
+"""Tests of opcheck_suite.reports."""

@@ -1,0 +1,53 @@
+"""Importing the package, the plugin or the command line costs next to nothing."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+OPCHECK = str(pathlib.Path(sys.executable).with_name("opcheck"))
+
+#: Seconds that an answer may take which needs no torch.
+LIMIT = 0.3
+
+
+@pytest.mark.parametrize("module", ["opcheck_suite", "opcheck_suite.plugin", "opcheck_suite.cli"])
+def test_importing_it_imports_no_torch(module):
+    heavy = "{'torch', 'numpy', 'hypothesis', 'opcheck_suite.engine', 'opcheck_suite.api'}"
+    code = f"import sys, {module}; print(sorted({heavy} & set(sys.modules)))"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"
+
+
+@pytest.mark.parametrize("words", [["list"], ["list", "fake.*"], ["explain", "fake.strides"]], ids=" ".join)
+def test_the_catalogue_is_shown_without_torch(words):
+    code = (
+        "import sys; from opcheck_suite.cli import main; status = main(sys.argv[1:]);"
+        "print('torch' in sys.modules, status, file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True)
+    assert done.stderr.split() == ["False", "0"]
+    assert "fake.strides" in done.stdout
+
+
+@pytest.mark.parametrize("words", [["list"], ["explain", "fake.strides"], ["--version"], ["rum"]], ids=" ".join)
+def test_it_answers_at_once(words):
+    """The best of five, in processor time: none of these waits for anything, and the machine may be busy."""
+    assert min(_processor_seconds([OPCHECK, *words]) for _ in range(5)) < LIMIT
+
+
+def _processor_seconds(command: list[str]) -> float:
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, _, used = os.wait4(process.pid, 0)
+    process.returncode = 0
+    return used.ru_utime + used.ru_stime
+
+
+def test_a_pytest_session_without_the_option_imports_no_torch(tmp_path):
+    (tmp_path / "test_plain.py").write_text("import sys\n\ndef test_plain():\n    assert 'torch' not in sys.modules\n")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0, done.stdout

@@ -1,0 +1,228 @@
+"""What is read from torch's registries."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from opcheck_suite import ops
+from opcheck_suite.registry import UsageError
+from tests.fixtures import harness_ops
+
+
+def info(name: str) -> ops.OpInfo:
+    return ops.info(f"{harness_ops.NAMESPACE}::{name}")
+
+
+# -- which op is meant
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "suite_tests::trained",
+        "suite_tests::trained.default",
+        torch.ops.suite_tests.trained,
+        torch.ops.suite_tests.trained.default,
+        harness_ops.trained,
+    ],
+    ids=["name", "name with overload", "packet", "overload", "definition"],
+)
+def test_every_way_to_name_an_op_means_the_same(given):
+    assert ops.resolve(given) is torch.ops.suite_tests.trained.default
+    assert ops.info(given).name == "suite_tests::trained"
+
+
+def test_an_overload_that_is_not_the_default_keeps_its_name():
+    assert ops.info("suite_tests::several.Tensor").name == "suite_tests::several.Tensor"
+    assert ops.info("suite_tests::single").name == "suite_tests::single.only"
+    assert ops.info(torch.ops.suite_tests.single).name == "suite_tests::single.only"
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ("suite_tests::trainde", "there is no op 'suite_tests::trainde'; did you mean 'suite_tests::trained'"),
+        ("suite_tset::trained", "there is no op 'suite_tset::trained'; did you mean 'suite_tests::trained'"),
+        ("trained", "op 'trained' is not of the form 'ns::name'"),
+        ("suite_tests::", "is not of the form"),
+        ("suite_tests::several.Tenosr", "suite_tests::several has no overload 'Tenosr'; did you mean 'Tensor'"),
+        (
+            "suite_tests::several",
+            "has 2 overloads; name one of suite_tests::several.Tensor, suite_tests::several.Scalar",
+        ),
+        (torch.ops.suite_tests.several, "has 2 overloads"),
+        (3, "an op must be a name such as 'ns::name', or an operator; got int"),
+    ],
+)
+def test_an_op_that_is_not_there_is_told_with_the_nearest(given, told):
+    with pytest.raises(UsageError, match=told):
+        ops.resolve(given)
+
+
+def test_a_plain_function_is_no_operator():
+    def plain(x):
+        return x
+
+    found = ops.info(plain)
+    assert not found.is_operator
+    assert found.name.endswith("plain")
+    assert "test_ops.py:" in found.where
+
+
+# -- facts
+
+
+def test_a_custom_op_has_a_formula_only_where_one_was_registered():
+    """The decorator itself puts a kernel at Autograd, which only raises."""
+    assert "Autograd" in info("double").kernels
+    assert info("double").autograd is None
+    assert info("trained").autograd == "formula"
+
+
+def test_ops_of_a_library_have_what_was_registered():
+    assert info("single.only").autograd is None
+    assert info("composed").autograd == "composite"
+    assert info("composed").vmap == "composite"
+    assert info("single.only").vmap is None
+
+
+def test_a_formula_at_the_autograd_key_of_a_library_is_one():
+    with torch.library._scoped_library("suite_formula", "DEF") as library:
+        library.define("f(Tensor x) -> Tensor")
+        library.impl("f", lambda x: x + 1, "CPU")
+        assert ops.info("suite_formula::f").autograd is None
+        library.impl("f", lambda x: x + 1, "Autograd")
+        assert ops.info("suite_formula::f").autograd == "formula"
+
+
+def test_a_batching_rule_and_an_autocast_rule_are_seen():
+    op = torch.library.custom_op("suite_tests::ruled", lambda x: x + 1, mutates_args=(), schema="(Tensor x) -> Tensor")
+    assert (ops.info(op).vmap, ops.info(op).autocast) == (None, ())
+    op.register_vmap(lambda info, dims, x: (op(x), dims[0]))
+    op.register_autocast("cpu", torch.bfloat16)
+    assert (ops.info(op).vmap, ops.info(op).autocast) == ("rule", ("cpu",))
+    assert ops.info("aten::mm").autocast != ()
+
+
+@pytest.mark.parametrize(
+    ("name", "source"),
+    [
+        ("double", "python"),
+        ("increment_", "trivial"),
+        ("single.only", None),
+        ("composed", "composite"),
+        ("several.Tensor", None),
+    ],
+)
+def test_where_fake_outputs_come_from(name, source):
+    assert info(name).fake == source
+
+
+def test_a_custom_op_without_a_fake_kernel_has_none():
+    op = torch.library.custom_op(
+        "suite_tests::unfaked", lambda x: x + 1, mutates_args=(), schema="(Tensor x) -> Tensor"
+    )
+    assert ops.info(op).fake is None
+    assert ops.info("aten::relu").fake == "meta"
+
+
+def test_the_user_s_functions_are_found_inside_torch_s_wrappers():
+    def fake(x):
+        return torch.empty_like(x)
+
+    with torch.library._scoped_library("suite_fakes", "DEF") as library:
+        library.define("f(Tensor x) -> Tensor")
+        torch.library.register_fake("suite_fakes::f", fake, lib=library)
+        found = ops.info("suite_fakes::f")
+        assert found.fake == "python"
+        assert found.fake_function is fake
+        assert "test_ops.py:" in found.fake_source
+        assert found.function is None
+    assert info("trained").fake_function is torch.empty_like
+    assert info("trained").function is harness_ops.trained._init_fn
+    assert info("composed").fake_function is None
+
+
+def test_what_a_schema_declares_written():
+    assert info("increment_").mutated == ("x",)
+    assert info("written").mutated == ("x",)
+    assert info("written").returns_alias
+    assert info("double").mutated == ()
+    assert not info("double").returns_alias
+
+
+def test_kernels_and_devices():
+    assert info("double").kernel_for("cpu") == info("double").kernel_for("cuda") == "CompositeExplicitAutograd"
+    assert info("single.only").devices == ("cpu",)
+    assert info("single.only").kernel_for("cuda") is None
+    assert info("composed").kernel_for("cuda") == "CompositeImplicitAutograd"
+    assert info("composed").devices == ("cpu",)
+    assert info("composed").transparent
+    assert info("kernel_less").kernel_for("cpu") is None
+    assert info("kernel_less").devices == ()
+    assert ops.info("aten::relu").kernel_for("cpu") == "CPU"
+
+
+def test_where_an_op_was_registered():
+    assert "harness_ops.py:" in info("trained").where
+    assert "harness_ops.py:" in info("single.only").where
+    assert "harness_ops.py:" in info("single.only").kernels["CPU"]
+
+
+def test_only_torch_s_own_ops_are_torch_s():
+    assert ops.info("aten::relu").from_torch
+    assert not info("double").from_torch
+    assert not info("single.only").from_torch
+
+
+def test_tags_are_named():
+    op = torch.library.custom_op(
+        "suite_tests::tagged",
+        lambda x: x + 1,
+        mutates_args=(),
+        schema="(Tensor x) -> Tensor",
+        tags=(torch.Tag.nondeterministic_seeded,),
+    )
+    assert "nondeterministic_seeded" in ops.info(op).tags
+    assert "nondeterministic_seeded" not in info("double").tags
+
+
+def test_ops_without_tensors_are_known():
+    with torch.library._scoped_library("suite_plain", "DEF") as library:
+        library.define("n(int n) -> int")
+        library.define("ts(Tensor[] xs) -> Tensor")
+        library.define("t(Tensor? x) -> Tensor")
+        assert not ops.info("suite_plain::n").takes_tensors
+        assert ops.info("suite_plain::ts").takes_tensors
+        assert ops.info("suite_plain::t").takes_tensors
+
+
+def test_an_op_that_was_taken_away_has_no_kernels_and_is_no_error():
+    with torch.library._scoped_library("suite_gone", "DEF") as library:
+        library.define("f(Tensor x) -> Tensor")
+        overload = torch.ops.suite_gone.f.default
+    assert ops.info(overload).kernels == {}
+
+
+# -- many
+
+
+def test_matching_takes_globs_namespaces_and_names():
+    every = ops.matching(["suite_tests"])
+    assert "suite_tests::double" in every
+    assert every == sorted(every)
+    assert ops.matching(["suite_tests::sev*"]) == ["suite_tests::several.Scalar", "suite_tests::several.Tensor"]
+    assert ops.matching(["suite_tests::several"]) == ops.matching(["suite_tests::sev*"])
+    assert ops.matching(["suite_tests::double", "suite_tests::doubl*"]) == ["suite_tests::double"]
+
+
+def test_a_pattern_that_matches_no_op_is_told_with_the_nearest():
+    with pytest.raises(UsageError, match="no registered op matches 'suite_test'; did you mean 'suite_tests'"):
+        ops.matching(["suite_test"])
+
+
+def test_names_are_of_ops_that_are_not_torch_s():
+    names = ops.names()
+    assert "suite_tests::double" in names
+    assert not any(name.startswith("aten::") for name in names)
