@@ -24,11 +24,10 @@ import tabulate
 import torch
 
 from opcheck_suite import check_op, engine, specs
-from opcheck_suite.inputs import cases
 from opcheck_suite.checks.opcheck.utils import UTILS
+from opcheck_suite.inputs import cases
 from reference_ops.broken import faults
 from reference_ops.python.specs import SPECS
-
 
 #: What opcheck runs when it is not told.
 DEFAULT = ("test_schema", "test_autograd_registration", "test_faketensor", "test_aot_dispatch_dynamic")
