@@ -165,6 +165,16 @@ class Context:
             return self.spec.differentiable
         return self.info.autograd is not None
 
+    def no_gradients(self) -> str | None:
+        """Why no check of gradients applies to the op, or None."""
+        if not self.differentiable:
+            return "the op has no autograd formula, and its spec claims none"
+        if self.info.mutated:
+            return "torch supports no autograd formula for ops that write to arguments"
+        if self.info.autograd is None:
+            return "no autograd formula is registered: see registration.autograd"
+        return None
+
     @property
     def opaque(self) -> bool:
         """The claim; unclaimed, an op is meant to be opaque."""
@@ -317,8 +327,10 @@ class Context:
         return self.memo(("fake", key, symbolic, device), run)
 
     def _not_deadly(self, what: str, case: Case) -> None:
-        if (how := self.deadly.get(f"{what}:{case.key}")) is not None:
-            raise Refused(how, deadly=True)
+        # Where fake tensors of a sample itself are deadly, those of its variants are not tried.
+        for key in (case.key, f"{case.sample}|") if what == "fake" else (case.key,):
+            if (how := self.deadly.get(f"{what}:{key}")) is not None:
+                raise Refused(how, deadly=True)
 
     @contextlib.contextmanager
     def seeded(self) -> Iterator[None]:

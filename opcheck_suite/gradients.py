@@ -14,17 +14,6 @@ from opcheck_suite.inputs import tensors
 from opcheck_suite.inputs.cases import Case
 
 
-def inapplicable(ctx: Context) -> str | None:
-    """Why no gradient check applies to an op, or None."""
-    if not ctx.differentiable:
-        return "the op has no autograd formula, and its spec claims none"
-    if ctx.info.mutated:
-        return "torch supports no autograd formula for ops that write to arguments"
-    if ctx.info.autograd is None:
-        return "no autograd formula is registered: see registration.autograd"
-    return None
-
-
 @dataclasses.dataclass(frozen=True, eq=False)
 class Forward:
     """A forward run that can be differentiated."""

@@ -74,7 +74,10 @@ class Session:
         ctx = self.context(unit.device, unit.dtype)
         ctx.deadly = dict(deadly or {})
         start = time.perf_counter()
-        reason = inapplicable(check, ctx)
+        try:
+            reason = inapplicable(check, ctx)
+        except (specs.SpecError, registry.UsageError) as error:  # some checks look at the samples to tell
+            reason = Outcome.ERROR, f"the spec is at fault: {error}"
         if reason is not None:
             yield Row("", *reason, seconds=time.perf_counter() - start)
             return

@@ -90,6 +90,7 @@ def test_checks_import_nothing_but_the_registry_the_context_and_helpers():
         "gradients",
         "inputs",
         "mapped",
+        "ops",
         "pykernel",
         "reserved",
         "signatures",

@@ -24,11 +24,11 @@ def test_the_page_of_checks_is_up_to_date():
 
 
 def test_a_readme_is_rewritten_between_its_marks_only():
-    before = f"# Title\n\n{documents.BEGIN}\nold\n{documents.END}\n\nafter\n"
+    before = f"# Title\n\n{documents.BEGIN}\nbygone\n{documents.END}\n\nafter\n"
     made = documents.readme(before)
     assert made.startswith(f"# Title\n\n{documents.BEGIN}\n| check")
     assert made.endswith(f"\n{documents.END}\n\nafter\n")
-    assert "old" not in made
+    assert "bygone" not in made
     assert all(f"`{check.id}`" in made for check in registry.all_checks())
     assert documents.readme(made) == made
 

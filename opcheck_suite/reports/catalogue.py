@@ -37,7 +37,11 @@ def explain(check: Check) -> str:
         ("since", check.since),
         ("more", check.docs),
     ]
-    parts.append("\n".join(f"{name:<10}{value}" for name, value in facts))
+    wrapped = (
+        textwrap.wrap(value, 100, initial_indent=f"{name:<10}", subsequent_indent=" " * 10, break_long_words=False)
+        for name, value in facts
+    )
+    parts.append("\n".join(line for lines in wrapped for line in lines))
     return "\n\n".join(parts)
 
 

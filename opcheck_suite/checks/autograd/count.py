@@ -1,6 +1,5 @@
 """The formula returns one gradient for each argument."""
 
-from opcheck_suite import gradients
 from opcheck_suite.registry import check
 
 
@@ -14,11 +13,13 @@ from opcheck_suite.registry import check
     tier="quick",
     scope="signature",
     applies=lambda ctx: (
-        gradients.inapplicable(ctx)
+        ctx.no_gradients()
         or (None if ctx.info.definition is not None else "the op was not made by torch.library.custom_op")
     ),
 )
 def count(ctx, case):
+    from opcheck_suite import gradients
+
     definition = ctx.info.definition
     formula = definition._backward_fn
     seen = []

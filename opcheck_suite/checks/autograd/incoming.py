@@ -1,6 +1,5 @@
 """Backward takes incoming gradients of every layout."""
 
-from opcheck_suite import gradients
 from opcheck_suite.registry import check
 
 
@@ -18,9 +17,10 @@ from opcheck_suite.registry import check
     fix="Call grad.contiguous() in backward before taking its pointer, and reshape instead of view.",
     docs="https://github.com/pytorch/pytorch/issues/132857",
     tier="quick",
-    applies=gradients.inapplicable,
+    applies=lambda ctx: ctx.no_gradients(),
 )
 def incoming(ctx, case):
+    from opcheck_suite import gradients
     from opcheck_suite.inputs import layouts
 
     packed = gradients.forward(ctx, case)

@@ -1,6 +1,5 @@
 """Memory is freed when the last user lets go of it."""
 
-from opcheck_suite import gradients
 from opcheck_suite.registry import check
 
 
@@ -16,13 +15,14 @@ from opcheck_suite.registry import check
     docs="https://docs.pytorch.org/docs/stable/notes/extending.html",
     tier="quick",
     scope="signature",
-    applies=gradients.inapplicable,
+    applies=lambda ctx: ctx.no_gradients(),
 )
 def leak(ctx, case):
     import gc
 
     import torch
 
+    from opcheck_suite import gradients
     from opcheck_suite.inputs import tensors
 
     run = gradients.forward(ctx, case)

@@ -1,6 +1,5 @@
 """Outputs take part in the graph when, and only when, they have a gradient."""
 
-from opcheck_suite import gradients
 from opcheck_suite.registry import check
 
 
@@ -15,11 +14,12 @@ from opcheck_suite.registry import check
     fix="Call ctx.mark_non_differentiable(output) in setup_context, or return an integer tensor.",
     docs="https://docs.pytorch.org/docs/stable/notes/extending.html",
     tier="quick",
-    applies=gradients.inapplicable,
+    applies=lambda ctx: ctx.no_gradients(),
 )
 def requires_grad(ctx, case):
     import torch
 
+    from opcheck_suite import gradients
     from opcheck_suite.inputs import tensors
 
     plain = ctx.require(case)

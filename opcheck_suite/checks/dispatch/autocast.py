@@ -1,6 +1,5 @@
 """What autocast makes of the arguments works forward and backward."""
 
-from opcheck_suite import gradients
 from opcheck_suite.registry import check
 
 
@@ -23,7 +22,7 @@ from opcheck_suite.registry import check
     tier="standard",
     severity="warn",
     scope="signature",
-    applies=gradients.inapplicable,
+    applies=lambda ctx: ctx.no_gradients(),
 )
 def autocast(ctx, case):
     from opcheck_suite import compilepairs

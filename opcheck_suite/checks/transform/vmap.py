@@ -36,8 +36,6 @@ def vmap(ctx, case):
     if not names:
         ctx.skip("the sample gives no plain tensor")
     if ctx.info.vmap is None:
-        if not case.variant and all(n in ctx.info.mutated for n in names):
-            ctx.warn("the op is in-place and has no batching rule, and torch has no fallback for it: vmap refuses it")
         if ctx.info.mutated:
             ctx.skip("no batching rule is registered, and torch has no fallback for ops that write to arguments")
         ctx.skip("no batching rule is registered, so torch loops over the op by itself")
