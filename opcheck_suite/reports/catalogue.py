@@ -38,7 +38,14 @@ def explain(check: Check) -> str:
         ("more", check.docs),
     ]
     wrapped = (
-        textwrap.wrap(value, 100, initial_indent=f"{name:<10}", subsequent_indent=" " * 10, break_long_words=False)
+        textwrap.wrap(
+            value,
+            100,
+            initial_indent=f"{name:<10}",
+            subsequent_indent=" " * 10,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
         for name, value in facts
     )
     parts.append("\n".join(line for lines in wrapped for line in lines))
