@@ -24,7 +24,8 @@ from opcheck_suite.model import OpSpec
 
 T = TypeVar("T")
 
-#: (what is about to run, key of the case, its group). From the last one the parent knows what a dead child was doing.
+#: (what is about to run, key of the case, its group, with a question mark if the call may be invalid). From the
+#: last one the parent knows what a dead child was doing.
 Announce = Callable[[str, str, str], None]
 
 
@@ -358,7 +359,7 @@ class Context:
 
     def announce(self, what: str, case: Case) -> None:
         """Tell the parent what is about to run."""
-        self._announce(what, case.key, case.group or "sample")
+        self._announce(what, case.key, (case.group or "sample") + ("?" if case.uncertain else ""))
 
     # -- verdicts
 

@@ -340,6 +340,8 @@ class _Job:
         """Report the death where it belongs, and go on with what the child had left to do."""
         unit = self._queue[0]
         what, key, group = self._at
+        uncertain = group.endswith("?")
+        group = group.rstrip("?")
         sample, _, variant = key.partition("|")
         self._deaths += 1
         if what in ("", "samples"):
@@ -349,10 +351,14 @@ class _Job:
             return
         label = f"{sample}, {variant}" if variant else sample
         outcome = Outcome.TIMEOUT if death.timed_out else Outcome.CRASH
+        if uncertain and what == "eager":
+            outcome = Outcome.WARN
         kind = {"eager": "the op, called", "fake": "the op, called with fake tensors,"}.get(
             what, "the process, at work"
         )
         text = f"{kind} on {label}: {death.how}"
+        if outcome is Outcome.WARN:
+            text += "; if the op relies on that size, it should refuse others with TORCH_CHECK"
         last = self._deaths >= _MOST_DEATHS
         if last:
             text += f"; after {self._deaths} such ends the check's other samples are given up"

@@ -23,6 +23,8 @@ class Case:
     kwargs: dict[str, Any]
     variant: str = ""
     group: str = ""
+    uncertain: bool = False
+    """Whether a size was reduced that the op may rely on, such as the 3 of coordinates: the call may be invalid."""
 
     @property
     def key(self) -> str:

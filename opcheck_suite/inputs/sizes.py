@@ -75,67 +75,92 @@ def _resize(t: torch.Tensor, shape: list[int]) -> torch.Tensor:
     return t.clone(memory_format=torch.contiguous_format)
 
 
-def _sizes(case: Case) -> list[tuple[int, str]]:
-    """The distinct sizes above one in a sample, each with the argument and dimension where it is first met."""
-    found: dict[int, str] = {}
+@dataclasses.dataclass(frozen=True)
+class _Size:
+    """A size above one that occurs in a sample."""
+
+    value: int
+    place: str
+    """The argument and dimension where it is first met."""
+    leading: bool
+    """Whether it is the first size of some argument. Ops take any number of rows; other sizes their code may rely
+    on."""
+
+
+def _sizes(case: Case) -> list[_Size]:
+    """The distinct sizes above one in a sample."""
+    found: dict[int, _Size] = {}
     for name, t in case.leaves():
         for dim, size in enumerate(t.shape):
             if size > 1:
-                found.setdefault(size, f"{name} dim {dim}")
-    return list(found.items())
+                known = found.setdefault(size, _Size(size, f"{name} dim {dim}", dim == 0))
+                found[size] = dataclasses.replace(known, leading=known.leading or dim == 0)
+    return list(found.values())
+
+
+_PRIMES = (7, 11, 13, 5, 3, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67)
+
+
+def _prime(size: _Size, taken: set[int], *, grow: bool) -> int:
+    """Another size, a prime: a larger one where the op may rely on the size, since smaller ones would be read
+    beyond.
+    """
+    usable = [n for n in _PRIMES if n not in taken and (n > size.value or not grow)]
+    return usable[0] if usable else size.value + 1 + size.value % 2
 
 
 @variant("empty")
 def _empty(case: Case) -> Iterator[Case]:
-    for size, place in _sizes(case):
-        made = resized(case, size, 0)
+    yield from _set_to(case, 0, "empty", "empty")
+
+
+@variant("ones")
+def _size_one(case: Case) -> Iterator[Case]:
+    yield from _set_to(case, 1, "size 1", "ones")
+
+
+def _set_to(case: Case, new: int, word: str, group: str) -> Iterator[Case]:
+    for size in _sizes(case):
+        made = resized(case, size.value, new)
         if made is not None:
-            yield dataclasses.replace(made, variant=f"empty({place})", group="empty")
+            text = f"{word}({size.place})"
+            yield dataclasses.replace(made, variant=text, group=group, uncertain=not size.leading)
 
 
 @variant("resized")
 def _other_sizes(case: Case) -> Iterator[Case]:
-    taken = {size for size, _ in _sizes(case)}
-    for size, place in _sizes(case):
-        new = next(n for n in (7, 11, 13, 5, 3, 17, 19, 23) if n not in taken)
-        made = resized(case, size, new)
+    taken = {size.value for size in _sizes(case)}
+    for size in _sizes(case):
+        new = _prime(size, taken, grow=not size.leading)
+        made = resized(case, size.value, new)
         if made is not None:
-            yield dataclasses.replace(made, variant=f"size {new}({place})", group="resized")
+            yield dataclasses.replace(made, variant=f"size {new}({size.place})", group="resized")
 
 
 @variant("resized")
 def _odd_sizes(case: Case) -> Iterator[Case]:
     """All sizes changed at once to different primes, so that the number of elements has no small factor."""
-    primes = iter(n for n in (7, 11, 13, 17, 19, 23) if n not in {size for size, _ in _sizes(case)})
+    taken = {size.value for size in _sizes(case)}
     made: Case | None = case
     changed = []
-    for size, place in _sizes(case):
-        new = next(primes, None)
-        if new is None or made is None:
-            return
-        made = resized(made, size, new)
-        changed.append(f"{new}({place})")
+    for size in _sizes(case):
+        new = _prime(size, taken, grow=True)
+        taken.add(new)
+        made = resized(made, size.value, new) if made is not None else None
+        changed.append(f"{new}({size.place})")
     if made is not None and len(changed) > 1:
         yield dataclasses.replace(made, variant=f"sizes {', '.join(changed)}", group="resized")
-
-
-@variant("ones")
-def _size_one(case: Case) -> Iterator[Case]:
-    for size, place in _sizes(case):
-        made = resized(case, size, 1)
-        if made is not None:
-            yield dataclasses.replace(made, variant=f"size 1({place})", group="ones")
 
 
 @variant("large")
 def _large(case: Case) -> Iterator[Case]:
     """Sizes that exceed a block of threads or a tile, where the tensors stay small."""
     elements = sum(t.numel() for _, t in case.leaves())
-    for size, place in _sizes(case):
+    for size in _sizes(case):
         for new in (131, 1100):
-            made = resized(case, size, new) if elements * new // size <= 1 << 16 else None
+            made = resized(case, size.value, new) if elements * new // size.value <= 1 << 16 else None
             if made is not None and sum(t.numel() for _, t in made.leaves()) <= 1 << 16:
-                yield dataclasses.replace(made, variant=f"size {new}({place})", group="large")
+                yield dataclasses.replace(made, variant=f"size {new}({size.place})", group="large")
 
 
 def plain(case: Case) -> bool:

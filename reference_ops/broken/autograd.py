@@ -250,10 +250,29 @@ _LIBRARY = library("broken_autograd")
 _MARKS = define(_LIBRARY, "marks_output", "(Tensor x) -> Tensor", marks_output, like)
 torch.library.register_autograd(_MARKS, lambda _ctx, grad: grad * 2, lib=_LIBRARY)
 
+
+class _Doubled(torch.autograd.Function):
+    @staticmethod
+    def forward(_ctx: Any, x: Tensor) -> Tensor:
+        return doubled(x)
+
+    @staticmethod
+    def backward(_ctx: Any, grad: Tensor) -> Tensor:
+        return grad * 2
+
+
+def hides_itself(x: Tensor) -> Tensor:
+    """The kernel at the Autograd key has a formula, and computes the result itself."""
+    return doubled(x)
+
+
+_HIDES = define(_LIBRARY, "hides_itself", "(Tensor x) -> Tensor", hides_itself, like)
+_LIBRARY.impl("hides_itself", lambda x: _Doubled.apply(x), "Autograd")
+
 FAULTS: list[Fault] = [
     planted(forgets_factor, "autograd.gradcheck", reference=torch.square),
-    # torch's AOT utils run backward
-    planted(gradient_raises, "autograd.gradcheck", also={"opcheck.utils": "fail"}, reference=doubled),
+    # claimed, since a formula that nobody claims may refuse
+    planted(gradient_raises, "autograd.gradcheck", reference=doubled, differentiable=True),
     planted(no_gradient, "autograd.gradcheck", reference=doubled),
     planted(swapped, "autograd.gradcheck", samples=two_matrices, reference=torch.sub),
     planted(one_gradient_more, "autograd.count", reference=doubled),
@@ -262,7 +281,13 @@ FAULTS: list[Fault] = [
     planted(keeps_output, "autograd.leak", reference=torch.exp),
     planted(scales_incoming, "autograd.purity", reference=doubled),
     # runs backward more than once, as the argument is after the first time
-    planted(squares_saved, "autograd.purity", also={"autograd.gradcheck": "fail"}, reference=lambda x: x**3 / 3),
+    planted(
+        squares_saved,
+        "autograd.purity",
+        also={"autograd.gradcheck": "fail"},
+        reference=lambda x: x**3 / 3,
+        differentiable=True,
+    ),
     planted(value_and_sign, "autograd.requires_grad", reference=lambda x: (x * 2, x.sign())),
     planted(both_or_neither, "autograd.subsets", samples=two_matrices, reference=torch.mul),
     # differentiates one output at a time, too
@@ -282,4 +307,13 @@ FAULTS: list[Fault] = [
         reference=doubled,
     ),
     planted(detaches_saved, "autograd.double", "warn", reference=torch.square),
+    # nor is it in the compiler's graph
+    planted(
+        _HIDES,
+        "autograd.redispatch",
+        also={"compile.opaque": "fail"},
+        kernel=hides_itself,
+        reference=doubled,
+        differentiable=True,
+    ),
 ]

@@ -260,8 +260,6 @@ FAULTS: list[Fault] = [
     planted(
         no_formula,
         "registration.autograd",
-        # runs backward, since the spec says that the op is differentiable
-        also={"opcheck.utils": "fail"},
         differentiable=True,
         reference=doubled,
     ),

@@ -14,24 +14,48 @@ from opcheck_suite.registry import check
     fix="Call ctx.mark_non_differentiable(output) in setup_context, or return an integer tensor.",
     docs="https://docs.pytorch.org/docs/stable/notes/extending.html",
     tier="quick",
+    scope="op",
     applies=lambda ctx: ctx.no_gradients(),
 )
-def requires_grad(ctx, case):
-    import torch
+def requires_grad(ctx):
+    silent, looked = {}, False
+    for case in ctx.samples:
+        plain = ctx.attempt(case)
+        if plain is None:
+            continue
+        _none_requires(ctx, plain)
+        looked = True
+        for name, zero in _zero_gradients(ctx, case).items():
+            silent[name] = silent.get(name, True) and zero
+    if not looked:
+        ctx.not_exercised("the op accepts no sample")
+    for name, zero in silent.items():
+        if zero:
+            ctx.fail(f"output {name} requires grad, but on every sample its gradient is zero for every argument")
 
-    from opcheck_suite import gradients
+
+def _none_requires(ctx, plain):
     from opcheck_suite.inputs import tensors
 
-    plain = ctx.require(case)
     if any(t.requires_grad for t in tensors.tensors(plain.outputs)):
         ctx.fail("an output requires grad although no argument does")
+
+
+def _zero_gradients(ctx, case):
+    """Number of the output -> whether its gradient is zero for every argument. Empty for a single output."""
+    import torch
+
+    from opcheck_suite import compilepairs, gradients
+    from opcheck_suite.inputs import tensors
+
+    if not compilepairs.gradient_leaves(ctx, case):
+        return {}
     run = gradients.forward(ctx, case)
-    if len(run.roots) < 2:
-        return
     outs = tensors.tensors(run.outputs)
-    for number in range(len(run.roots)):
+    found = {}
+    for number, root in enumerate(run.roots if len(run.roots) > 1 else []):
         seeds = [s if n == number else torch.zeros_like(s) for n, s in enumerate(run.seeds())]
         grads = gradients.plain(ctx, run, seeds, retain_graph=True)
-        if all(g is None or not bool(g.any()) for g in grads.values()):
-            name = next(n for n, t in enumerate(outs) if t is run.roots[number])
-            ctx.fail(f"output {name} requires grad, but its gradient is zero for every argument")
+        name = next(n for n, t in enumerate(outs) if t is root)
+        found[name] = all(g is None or not bool(g.any()) for g in grads.values())
+    return found
