@@ -5,6 +5,7 @@ Integers are left alone: they may be sizes or positions, whose range the schema 
 
 from __future__ import annotations
 
+import dataclasses
 import types
 from collections.abc import Iterator
 from typing import Any
@@ -39,7 +40,10 @@ def _optional(case: Case) -> Iterator[Case]:
         elif kind == "Optional[Tensor]" and value is None:
             donor = next((t for _, t in case.leaves() if tensors.strided(t) and t.is_floating_point()), None)
             if donor is not None:
-                yield _with(case, name, donor.detach().clone(memory_format=torch.contiguous_format), shown="given")
+                made = _with(case, name, donor.detach().clone(memory_format=torch.contiguous_format), shown="given")
+                yield dataclasses.replace(
+                    made, uncertain=True
+                )  # whether it is of the right size and dtype is not known
 
 
 @variant("arguments")

@@ -37,10 +37,9 @@ def _special(case: Case) -> Iterator[Case]:
             row = t.detach().clone()
             row[..., :] = torch.where(torch.arange(row.shape[0]).view(-1, *[1] * (row.dim() - 1)) == 0, -torch.inf, row)
             yield case.replace({name: row}, variant=f"a row of -inf({name})", group="special")
-    chosen = floating(case)
-    if chosen:
-        large = {n: (t.detach().sign() * 300).half() for n, t in chosen}
-        yield case.replace(dict(large), variant="float16 beyond 256", group="special")
+        halves = {n: other.detach().half() for n, other in floating(case)}
+        halves[name] = (t.detach().sign() * 300).half()
+        yield case.replace(dict(halves), variant=f"float16 beyond 256({name})", group="special")
 
 
 @variant("indices")

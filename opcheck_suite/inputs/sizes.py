@@ -83,18 +83,22 @@ class _Size:
     place: str
     """The argument and dimension where it is first met."""
     leading: bool
-    """Whether it is the first size of some argument. Ops take any number of rows; other sizes their code may rely
-    on."""
+    """Whether it is a number of rows: the first size of a matrix or more, or of a vector where all are vectors.
+
+    Ops take any number of rows. Other sizes, such as that of a table beside a matrix, their code may rely on.
+    """
 
 
 def _sizes(case: Case) -> list[_Size]:
     """The distinct sizes above one in a sample."""
     found: dict[int, _Size] = {}
+    vectors = all(t.dim() < 2 for _, t in case.leaves())
     for name, t in case.leaves():
         for dim, size in enumerate(t.shape):
             if size > 1:
-                known = found.setdefault(size, _Size(size, f"{name} dim {dim}", dim == 0))
-                found[size] = dataclasses.replace(known, leading=known.leading or dim == 0)
+                rows = dim == 0 and (t.dim() > 1 or vectors)
+                known = found.setdefault(size, _Size(size, f"{name} dim {dim}", rows))
+                found[size] = dataclasses.replace(known, leading=known.leading or rows)
     return list(found.values())
 
 

@@ -17,7 +17,7 @@ from opcheck_suite.registry import check
     ),
     docs="https://docs.pytorch.org/docs/stable/testing.html#torch.testing.assert_close",
     tier="quick",
-    variants=("sample", "resized", "ones", "large", "ranks", "broadcast", "arguments", "content", "special", "floats"),
+    variants=("sample", "resized", "ones", "large", "broadcast", "arguments", "content", "special", "floats"),
     applies=lambda ctx: (
         "the spec has no reference"
         if ctx.spec.reference is None
@@ -27,6 +27,8 @@ from opcheck_suite.registry import check
     ),
 )
 def reference(ctx, case):
+    if case.group == "floats" and case.variant not in ("float64", "float32"):
+        ctx.skip("values.dtypes judges coarse dtypes against float32")
     run = ctx.require(case)
     expected = ctx.reference(case)
     if expected is None:
