@@ -162,12 +162,11 @@ def _build_and_load(library: Library) -> Built:
 
 
 def csrc_root() -> Path:
-    """The folder of the C++ sources: that of the checkout, else the copy a wheel carries in the package."""
-    package = Path(__file__).resolve().parents[1]
-    for candidate in (package.parent / "csrc", package / "_csrc"):
-        if (candidate / "library.cpp").is_file():
-            return candidate
-    raise NotBuilt(f"the C++ sources are missing: neither {package.parent / 'csrc'} nor {package / '_csrc'} has them")
+    """The folder of the C++ sources, which lies beside the package in a checkout. Wheels carry no C++."""
+    folder = Path(__file__).resolve().parents[2] / "csrc"
+    if not (folder / "library.cpp").is_file():
+        raise NotBuilt(f"the C++ sources are missing: {folder} does not have them; run from a checkout")
+    return folder
 
 
 def build_root() -> Path:
