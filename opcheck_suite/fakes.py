@@ -1,16 +1,18 @@
 """Run an op on fake tensors: metadata without data.
 
-Private names of torch used, all in this module: ``torch._subclasses.fake_tensor`` and
+Private names of torch used, all in this module: ``torch._subclasses.fake_tensor``, ``torch._dispatch.python`` and
 ``torch.fx.experimental.symbolic_shapes``.
 """
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from typing import Any
 
 import sympy
 import torch
+from torch._dispatch.python import enable_python_dispatcher
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode, UnsupportedFakeTensorException
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.utils import _pytree as pytree
@@ -74,8 +76,10 @@ def run(
             fake_args, fake_kwargs = pytree.tree_map(move, (fake_args, fake_kwargs))
     except (UnsupportedFakeTensorException, NotImplementedError, RuntimeError) as error:
         return FakeRun(case, args, kwargs, None, error, unsupported=str(error).splitlines()[0])
+    # As compilers do: it keeps composite ops inside of a Meta kernel from asking for plain sizes.
+    symbols_kept = enable_python_dispatcher() if symbolic else contextlib.nullcontext()
     try:
-        with mode:
+        with mode, symbols_kept:
             out = op(*fake_args, **fake_kwargs)
     except (KeyboardInterrupt, MemoryError):
         raise
