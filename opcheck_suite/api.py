@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from opcheck_suite import engine, specs
-from opcheck_suite.model import ConformanceError, OpSpec, Report, Unit
+from opcheck_suite.model import OpSpec, Report, Unit
 from opcheck_suite.options import RunOptions
 
 
@@ -79,12 +79,7 @@ class BoundUnit:
 
         results = self._runner.run_unit(self.unit)
         report = engine.report(self._runner.plan, results, seconds=sum(r.seconds for r in results))
-        if report.bad:
-            raise ConformanceError(text.failures(report))
-        if reason := text.not_run(results):
-            pytest.skip(reason)
-        if reason := text.expected(results):
-            pytest.xfail(reason)
+        text.conclude(report, skip=pytest.skip, xfail=pytest.xfail)
 
 
 def parametrize_with_checks(

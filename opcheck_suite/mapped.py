@@ -35,12 +35,12 @@ def difference(ctx: Context, case: Case, chosen: tuple[str, ...], last: bool) ->
     lanes = [_lane(case, chosen, number) for number in range(_BATCH)]
     batched = {n: torch.stack([lane[n] for lane in lanes], dim=-1 if last else 0) for n in chosen}
     try:
-        expected = [_call(ctx, ctx.info.op, case, lane) for lane in lanes]
+        expected = [_call(ctx, case, lane) for lane in lanes]
     except Exception:
         return None
 
     def one(*values: Any) -> Any:
-        return _call(ctx, ctx.info.op, case, dict(zip(chosen, values, strict=True)))
+        return _call(ctx, case, dict(zip(chosen, values, strict=True)))
 
     dims = tuple(-1 if last and batched[n].dim() > 0 else 0 for n in chosen)
     try:
@@ -61,7 +61,7 @@ def _lane(case: Case, chosen: tuple[str, ...], number: int) -> dict[str, torch.T
     return found
 
 
-def _call(ctx: Context, op: Any, case: Case, values: dict[str, torch.Tensor]) -> list[torch.Tensor]:
+def _call(ctx: Context, case: Case, values: dict[str, torch.Tensor]) -> list[torch.Tensor]:
     """Outputs, then written arguments, tensors only."""
     fresh = case.replace({}, variant="", group="")
     args, kwargs = fresh.inputs()
@@ -69,6 +69,6 @@ def _call(ctx: Context, op: Any, case: Case, values: dict[str, torch.Tensor]) ->
     names = list(fresh.bound())
     args = tuple(bound[n] for n in names[: len(case.args)])
     kwargs = {n: bound[n] for n in names[len(case.args) :]}
-    out = op(*args, **kwargs)
+    out = ctx.info.op(*args, **kwargs)
     written = [bound[n] for n in ctx.info.mutated if n in bound]
     return tensors.tensors([out, written])

@@ -203,12 +203,7 @@ class UnitItem(pytest.Item):
         for r in results:
             self.user_properties.append((_PROPERTY, json.dumps(dataclasses.asdict(r))))
         report = engine.report(self._runner.plan, results, seconds=sum(r.seconds for r in results))
-        if report.bad:
-            raise ConformanceError(text.failures(report))
-        if reason := text.not_run(results):
-            pytest.skip(reason)
-        if reason := text.expected(results):
-            pytest.xfail(reason)
+        text.conclude(report, skip=pytest.skip, xfail=pytest.xfail)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """The failure as the report shows it, without a traceback of the harness."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import shlex
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import tabulate
 
 from opcheck_suite import registry
-from opcheck_suite.model import Outcome, Report, Result
+from opcheck_suite.model import ConformanceError, Outcome, Report, Result
 from opcheck_suite.reports import matrix
 
 #: One character a cell, so that a matrix of many checks fits a terminal.
@@ -166,6 +167,16 @@ def summary(report: Report) -> str:
     verdict = f"{len(report.bad)} bad" if report.bad else ("clean" if report.results else "nothing was run")
     lines.append(f"verdict  {verdict}")
     return "\n".join(lines)
+
+
+def conclude(report: Report, *, skip: Callable[[str], Any], xfail: Callable[[str], Any]) -> None:
+    """End a test by the report of its unit, with pytest's own functions. Raises `ConformanceError` for bad results."""
+    if report.bad:
+        raise ConformanceError(failures(report))
+    if reason := not_run(report.results):
+        skip(reason)
+    if reason := expected(report.results):
+        xfail(reason)
 
 
 def not_run(results: Iterable[Result]) -> str:
