@@ -6,7 +6,7 @@ Sizes that are equal in a sample change together, since an op's arguments are re
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -15,12 +15,14 @@ from opcheck_suite.inputs import tensors
 from opcheck_suite.inputs.cases import Case
 from opcheck_suite.inputs.variants import variant
 
+Resize = Callable[[torch.Tensor, list[int]], torch.Tensor]
 
-def resized(case: Case, old: int, new: int) -> Case | None:
+
+def resized(case: Case, old: int, new: int, *, how: Resize | None = None) -> Case | None:
     """The case with every size equal to ``old`` made ``new``; None where that could break a relation between arguments.
 
     Integer arguments equal to the size change with it. Left alone: integer tensors that may index into what shrinks,
-    and lists of integers that sum to the size.
+    and lists of integers that sum to the size. ``how`` makes a tensor of another shape; by default values are repeated.
     """
     changes: dict[str, Any] = {}
     touched = False
@@ -28,7 +30,7 @@ def resized(case: Case, old: int, new: int) -> Case | None:
         if not tensors.strided(t):
             return None
         if old in t.shape:
-            changes[name] = _resize(t.detach(), [new if size == old else size for size in t.shape])
+            changes[name] = (how or _resize)(t.detach(), [new if size == old else size for size in t.shape])
             touched = True
         elif new < old and _may_index(case, name, t):
             return None
