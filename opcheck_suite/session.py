@@ -14,7 +14,7 @@ import torch
 from opcheck_suite import context, registry, specs
 from opcheck_suite.context import Context
 from opcheck_suite.inputs.cases import Case
-from opcheck_suite.model import Check, Outcome, Unit, worst
+from opcheck_suite.model import Check, Outcome, Tier, Unit, worst
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,8 +43,16 @@ class _Finding:
 class Session:
     """The checks of one op. Contexts, and with them memoised runs, live as long as the session."""
 
-    def __init__(self, entry: specs.Entry, *, seed: int = 0, announce: context.Announce = context.silent) -> None:
+    def __init__(
+        self,
+        entry: specs.Entry,
+        *,
+        seed: int = 0,
+        tier: Tier = Tier.FULL,
+        announce: context.Announce = context.silent,
+    ) -> None:
         self.entry = entry
+        self._tier = tier
         self._seed = seed
         self._announce = announce
         self._contexts: dict[tuple[str, str], Context] = {}
@@ -61,6 +69,7 @@ class Session:
                 dtype=getattr(torch, dtype) if dtype else None,
                 seed=self._seed,
                 announce=self._announce,
+                tier=self._tier,
             )
         return self._contexts[key]
 

@@ -84,12 +84,12 @@ def _gapped(case: Case) -> Iterator[Case]:
     yield from _layout(case, "a gap after each element", gapped, "noncontiguous")
 
 
-@variant("noncontiguous")
+@variant("noncontiguous", tier="standard")
 def _padded(case: Case) -> Iterator[Case]:
     yield from _layout(case, "padded rows", padded, "noncontiguous")
 
 
-@variant("offset")
+@variant("offset", tier="standard")
 def _shifted(case: Case) -> Iterator[Case]:
     yield from _layout(case, "offset", shifted, "offset")
 

@@ -159,14 +159,22 @@ def _odd_sizes(case: Case) -> Iterator[Case]:
 
 
 @variant("large")
-def _large(case: Case) -> Iterator[Case]:
-    """Sizes that exceed a block of threads or a tile, where the tensors stay small."""
+def _beyond_a_block(case: Case) -> Iterator[Case]:
+    """Sizes that exceed a block of threads, where the tensors stay small."""
+    yield from _larger(case, 1100)
+
+
+@variant("large", tier="standard")
+def _beyond_a_tile(case: Case) -> Iterator[Case]:
+    yield from _larger(case, 131)
+
+
+def _larger(case: Case, new: int) -> Iterator[Case]:
     elements = sum(t.numel() for _, t in case.leaves())
     for size in _sizes(case):
-        for new in (131, 1100):
-            made = resized(case, size.value, new) if elements * new // size.value <= 1 << 16 else None
-            if made is not None and sum(t.numel() for _, t in made.leaves()) <= 1 << 16:
-                yield dataclasses.replace(made, variant=f"size {new}({size.place})", group="large")
+        made = resized(case, size.value, new) if elements * new // size.value <= 1 << 16 else None
+        if made is not None and sum(t.numel() for _, t in made.leaves()) <= 1 << 16:
+            yield dataclasses.replace(made, variant=f"size {new}({size.place})", group="large")
 
 
 def plain(case: Case) -> bool:

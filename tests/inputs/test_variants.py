@@ -7,8 +7,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from opcheck_suite import Sample, ops
+from opcheck_suite import Sample, ops, registry
 from opcheck_suite.inputs import cases, huge, layouts, tensors, variants
+from opcheck_suite.model import Tier
 from tests.fixtures import harness_ops
 
 LAYOUTS = ("noncontiguous", "offset")
@@ -268,3 +269,17 @@ def test_what_is_huge_is_tried_smaller_first(n):
         assert [t.numel() for _, t in second.leaves()] == [2**20] * 2
     else:
         assert (first.bound()["n"], second.bound()["n"]) == (7 + 2**13, 7 + 2**20)
+
+
+def test_a_quick_run_leaves_out_what_rarely_shows_more():
+    sample = fitting("offset")
+    assert variants.derive(sample, "offset", tier=Tier.QUICK) == []
+    quick = names(variants.derive(sample, "noncontiguous", tier=Tier.QUICK))
+    assert "transposed(x)" in quick
+    assert "padded rows(x)" not in quick
+    assert set(quick) < set(names(variants.derive(sample, "noncontiguous")))
+
+
+@pytest.mark.parametrize("check", [c for c in registry.all_checks() if c.scope != "op"], ids=lambda c: c.id)
+def test_every_check_has_variants_in_its_own_tier(check):
+    assert any(group == "sample" or check.tier.includes(variants.least_tier(group)) for group in check.variants)
