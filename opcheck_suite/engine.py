@@ -298,6 +298,7 @@ class _Job:
             self.entry,
             seed=self._options.seed,
             announce=lambda what, key, group: send({"at": [what, key, group]}),
+            shrink=True,
         )
         for command in commands:
             unit = Unit(**command["unit"])
