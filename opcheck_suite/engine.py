@@ -299,6 +299,7 @@ class _Job:
             seed=self._options.seed,
             tier=Tier(self._options.tier),
             announce=lambda what, key, group: send({"at": [what, key, group]}),
+            shrink=True,
         )
         for command in commands:
             unit = Unit(**command["unit"])

@@ -20,9 +20,9 @@ from torch._library.utils import can_generate_trivial_fake_impl
 
 from opcheck_suite.registry import UsageError, did_you_mean
 
-_KERNEL = re.compile(
-    r"(?P<key>\w+)(?:\[alias\])?: (?P<kind>fallthrough )?(?:\(inactive\): )?registered at (?P<where>.*?) :: "
-)
+#: ``CPU: registered at file:line :: (Tensor _0) -> Tensor _0 [ boxed ]``, or ``... :: (none) [ fallthrough boxed ]``
+_KERNEL = re.compile(r"(?P<key>\w+)(?:\[alias\])?: registered at (?P<where>.*?) :: ")
+_FALLTHROUGH = "[ fallthrough"
 
 #: Device type -> dispatch key of its kernels.
 BACKENDS = {
@@ -45,11 +45,13 @@ class OpInfo:
     op: Any
     """The OpOverload, or the plain function."""
     kernels: dict[str, str]
-    """Dispatch key -> ``file:line`` of the registration. Fallthroughs are left out."""
+    """Dispatch key -> ``file:line`` of the registration. Fallthroughs are in `fallthroughs`."""
     where: str
     """``file:line`` where the op was defined."""
     definition: Any = None
     """The CustomOpDef, for ops made by ``torch.library.custom_op``."""
+    fallthroughs: frozenset[str] = frozenset()
+    """Dispatch keys that the op asks the dispatcher to pass by."""
 
     @property
     def is_operator(self) -> bool:
@@ -156,6 +158,17 @@ class OpInfo:
         return "composite" if self.transparent else None
 
     @property
+    def meets_lazy_views(self) -> bool:
+        """Whether a kernel of the op may be handed a tensor with the conj or neg bit set.
+
+        For most ops the dispatcher computes such tensors first. It comes to that only below autograd, so that composite
+        kernels and those at an Autograd key see them as they are; and an op can ask to be called with them.
+        """
+        own = {"Conjugate", "Negative"} & (set(self.kernels) | self.fallthroughs)
+        above = self.definition is None and any(key.startswith("Autograd") for key in self.kernels)
+        return bool(own) or self.transparent or above
+
+    @property
     def vmap(self) -> str | None:
         """How the op is batched: ``rule``, ``composite``, or None (torch falls back to a loop)."""
         if any(key.startswith("FuncTorchBatched") for key in self.kernels):
@@ -228,16 +241,26 @@ def info(op: Any) -> OpInfo:
     except RuntimeError:  # the operator has been deregistered while someone held the object
         dump = ""
     kernels: dict[str, str] = {}
+    passed: set[str] = set()
     where = ""
     for line in dump.splitlines():
         if line.startswith("debug: registered at "):
             where = _short(line.removeprefix("debug: registered at "))
-        elif (match := _KERNEL.match(line)) and match["kind"] is None:
+        elif (match := _KERNEL.match(line)) and _FALLTHROUGH in line:
+            passed.add(match["key"])
+        elif match:
             kernels.setdefault(match["key"], _short(match["where"]))
     definition = custom_ops._maybe_get_opdef(overload)
     if definition is not None:  # the dispatcher only knows that torch.library made it
         where = _short(_source(definition._init_fn)) or where
-    return OpInfo(name=name, op=overload, kernels=kernels, where=where, definition=definition)
+    return OpInfo(
+        name=name,
+        op=overload,
+        kernels=kernels,
+        where=where,
+        definition=definition,
+        fallthroughs=frozenset(passed),
+    )
 
 
 def _source(fn: Any) -> str:

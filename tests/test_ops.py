@@ -164,6 +164,41 @@ def test_kernels_and_devices():
     assert ops.info("aten::relu").kernel_for("cpu") == "CPU"
 
 
+def test_a_key_that_is_passed_by_has_no_kernel():
+    with torch.library._scoped_library("suite_passed", "DEF") as library:
+        library.define("f(Tensor x) -> Tensor")
+        library.impl("f", lambda x: x + 1, "CPU")
+        for key in ("Autograd", "Negative"):
+            library.impl("f", torch.library.fallthrough_kernel, key)
+        found = ops.info("suite_passed::f")
+        assert set(found.kernels) == {"CPU"}
+        assert found.fallthroughs == {"Autograd", "Negative"}
+        assert found.autograd is None
+
+
+@pytest.mark.parametrize("key", ["CPU", "CompositeExplicitAutograd", "Autograd", "CompositeImplicitAutograd"])
+@pytest.mark.parametrize("passed", [False, True])
+def test_which_kernels_meet_lazy_views(key, passed):
+    """What is said of an op is what its kernel is handed."""
+    met = []
+
+    def kernel(x):
+        met.append(x.is_neg())
+        return x + 1
+
+    with torch.library._scoped_library("suite_lazy", "DEF") as library:
+        library.define("f(Tensor x) -> Tensor")
+        library.impl("f", kernel, key)
+        if passed:
+            library.impl("f", torch.library.fallthrough_kernel, "Negative")
+        torch.ops.suite_lazy.f(torch.tensor([1 + 2j]).conj().imag)
+        assert met == [ops.info("suite_lazy::f").meets_lazy_views]
+
+
+def test_custom_ops_meet_no_lazy_views():
+    assert not info("trained").meets_lazy_views
+
+
 def test_where_an_op_was_registered():
     assert "harness_ops.py:" in info("trained").where
     assert "harness_ops.py:" in info("single.only").where

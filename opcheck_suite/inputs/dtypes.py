@@ -43,6 +43,15 @@ def _integers(case: Case) -> Iterator[Case]:
     yield from _converted(case, (torch.int32,), "integers")
 
 
+@variant("complex")
+def _complex(case: Case) -> Iterator[Case]:
+    """All floating-point arguments as complex64, without an imaginary part. Not where the sample is of complex numbers
+    already: then the op may mean something else by real ones.
+    """
+    if not any(t.is_complex() for _, t in case.leaves()):
+        yield from _converted(case, (torch.complex64,), "complex")
+
+
 def _converted(case: Case, dtypes: tuple[torch.dtype, ...], group: str) -> Iterator[Case]:
     chosen = floating(case)
     for dtype in dtypes:

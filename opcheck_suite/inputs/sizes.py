@@ -6,7 +6,7 @@ Sizes that are equal in a sample change together, since an op's arguments are re
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import torch
@@ -24,29 +24,33 @@ def resized(case: Case, old: int, new: int, *, how: Resize | None = None) -> Cas
     Integer arguments equal to the size change with it. Left alone: integer tensors that may index into what shrinks,
     and lists of integers that sum to the size. ``how`` makes a tensor of another shape; by default values are repeated.
     """
-    changes: dict[str, Any] = {}
-    touched = False
+    return remade(case, {old: new}, how=how)
+
+
+def remade(case: Case, changes: Mapping[int, int], *, how: Resize | None = None) -> Case | None:
+    """As `resized`, for several sizes at once: old size -> new one."""
+    made: dict[str, Any] = {}
+    shrinks = any(new < old for old, new in changes.items())
     for name, t in case.leaves():
         if not tensors.strided(t):
             return None
-        if old in t.shape:
-            changes[name] = (how or _resize)(t.detach(), [new if size == old else size for size in t.shape])
-            touched = True
-        elif new < old and _may_index(case, name, t):
+        if any(size in changes for size in t.shape):
+            made[name] = (how or _resize)(t.detach(), [changes.get(size, size) for size in t.shape])
+        elif shrinks and _may_index(case, name, t):
             return None
-    if not touched:
+    if not made:
         return None
     for name, value in case.bound().items():
         if isinstance(value, bool | torch.Tensor):
             continue
-        if isinstance(value, int) and value == old and _type(case, name) in ("int", "SymInt"):
-            changes[name] = new
+        if isinstance(value, int) and value in changes and _type(case, name) in ("int", "SymInt"):
+            made[name] = changes[value]
         elif isinstance(value, list | tuple) and value and all(isinstance(v, int) for v in value):
-            if sum(value) == old and len(value) > 1:
+            if sum(value) in changes and len(value) > 1:
                 return None
-            if old in value:
-                changes[name] = [new if v == old else v for v in value]
-    return case.replace(changes, variant="", group="")
+            if any(v in changes for v in value):
+                made[name] = [changes.get(v, v) for v in value]
+    return case.replace(made, variant="", group="")
 
 
 def _type(case: Case, name: str) -> str:
@@ -113,6 +117,11 @@ def _prime(size: _Size, taken: set[int], *, grow: bool) -> int:
     """
     usable = [n for n in _PRIMES if n not in taken and (n > size.value or not grow)]
     return usable[0] if usable else size.value + 1 + size.value % 2
+
+
+def reducible(case: Case) -> list[int]:
+    """The distinct sizes above one in a case: numbers of rows first, which any op takes fewer of, then the largest."""
+    return [s.value for s in sorted(_sizes(case), key=lambda s: (not s.leading, -s.value))]
 
 
 @variant("empty")

@@ -14,7 +14,7 @@ from opcheck_suite.model import Tier
 
 Generator = Callable[[Case], Iterator[Case]]
 _GROUPS: dict[str, list[tuple[Tier, Generator]]] = {}
-_MODULES = ("layouts", "sizes", "arguments", "dtypes", "content", "huge")
+_MODULES = ("layouts", "sharing", "sizes", "arguments", "dtypes", "content", "huge")
 
 
 def variant(group: str, *, tier: str = "quick") -> Callable[[Generator], Generator]:

@@ -7,7 +7,17 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from reference_ops.broken.fault import Fault, define, doubled, library, like, planted, two_matrices
+from reference_ops.broken.fault import (
+    Fault,
+    complex_matrix,
+    define,
+    doubled,
+    images,
+    library,
+    like,
+    planted,
+    two_matrices,
+)
 
 
 @torch.library.custom_op("broken_autograd::forgets_factor", mutates_args=())
@@ -117,6 +127,33 @@ def _assumes_packed_backward(grad: Tensor) -> Tensor:
 _assumes_packed_backward.register_fake(like)
 assumes_packed.register_fake(like)
 assumes_packed.register_autograd(lambda _ctx, grad: _assumes_packed_backward(grad))
+
+
+@torch.library.custom_op("broken_autograd::any_dense_order", mutates_args=())
+def any_dense_order(x: Tensor) -> Tensor:
+    """An incoming gradient in channels-last order is dense, and taken for a packed one."""
+    return doubled(x)
+
+
+@torch.library.custom_op("broken_autograd::any_dense_order_backward", mutates_args=())
+def _any_dense_order_backward(grad: Tensor) -> Tensor:
+    dense = grad.dim() == 4 and grad.is_contiguous(memory_format=torch.channels_last)
+    return doubled(grad.as_strided(grad.shape, like(grad).stride()) if dense else grad)
+
+
+_any_dense_order_backward.register_fake(like)
+any_dense_order.register_fake(like)
+any_dense_order.register_autograd(lambda _ctx, grad: _any_dense_order_backward(grad))
+
+
+@torch.library.custom_op("broken_autograd::forgets_conjugate", mutates_args=())
+def forgets_conjugate(x: Tensor) -> Tensor:
+    """The gradient of x * x is given as that of real numbers, on a sample of complex ones."""
+    return like(x).copy_(x * x)
+
+
+forgets_conjugate.register_fake(like)
+forgets_conjugate.register_autograd(lambda ctx, grad: grad * 2 * ctx.saved_tensors[0], setup_context=_save)
 
 
 @torch.library.custom_op("broken_autograd::keeps_output", mutates_args=())
@@ -278,6 +315,8 @@ FAULTS: list[Fault] = [
     planted(one_gradient_more, "autograd.count", reference=doubled),
     planted(views_gradient, "autograd.incoming", reference=doubled),
     planted(assumes_packed, "autograd.incoming", reference=doubled),
+    planted(any_dense_order, "autograd.incoming", samples=images, reference=doubled),
+    planted(forgets_conjugate, "autograd.gradcheck", samples=complex_matrix, reference=torch.square),
     planted(keeps_output, "autograd.leak", reference=torch.exp),
     planted(scales_incoming, "autograd.purity", reference=doubled),
     # runs backward more than once, as the argument is after the first time

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from reference_ops.broken.fault import Fault, doubled, like, planted
+from reference_ops.broken.fault import Fault, doubled, images, like, planted
 
 
 @torch.library.custom_op("broken_fake::refuses_one_row", mutates_args=())
@@ -84,6 +84,27 @@ def other_layout(x: Tensor) -> Tensor:
 
 
 other_layout.register_fake(like)
+
+
+@torch.library.custom_op("broken_fake::packs_images", mutates_args=())
+def packs_images(x: Tensor) -> Tensor:
+    """The op keeps the channels-last order of images, the fake kernel packs them."""
+    last = x.dim() == 4 and x.is_contiguous(memory_format=torch.channels_last) and not x.is_contiguous()
+    return torch.empty_like(x).copy_(x * 2) if last else doubled(x)
+
+
+packs_images.register_fake(like)
+
+
+@torch.library.custom_op("broken_fake::negates_lazily", mutates_args=())
+def negates_lazily(x: Tensor) -> Tensor:
+    """The output is a neg view, and the fake kernel does not say so."""
+    return torch.complex(torch.zeros_like(x), x * -2).conj().imag
+
+
+@negates_lazily.register_fake
+def _(x: Tensor) -> Tensor:
+    return torch.view_as_real(torch.complex(torch.zeros_like(x), x))[..., 1]
 
 
 @torch.library.custom_op("broken_fake::on_default_device", mutates_args=())
@@ -266,6 +287,9 @@ FAULTS: list[Fault] = [
     planted(other_dtype, "fake.dtype", also={"opcheck.utils": "fail"}, reference=doubled),
     planted(sample_size, "fake.shape", reference=doubled),
     planted(other_layout, "fake.strides", reference=doubled),
+    planted(packs_images, "fake.strides", samples=images, reference=doubled),
+    # torch's test_faketensor compares the bits, too
+    planted(negates_lazily, "fake.lazy_bits", also={"opcheck.utils": "fail"}, reference=doubled),
     planted(on_default_device, "fake.placement", devices=_BOTH, reference=doubled),
     planted(for_cpu_only, "fake.placement", devices=_BOTH, reference=doubled),
     planted(positives_not_none, "fake.bounds", reference=lambda x: x[x > 0]),
