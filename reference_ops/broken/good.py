@@ -95,9 +95,32 @@ def _(info: Any, in_dims: tuple[int | None, ...], x: Tensor) -> tuple[Tensor, in
     return turned(x.movedim(in_dims[0] or 0, 0)), 0
 
 
+class _Squared(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        ctx.save_for_backward(x)
+        ctx.save_for_forward(x)
+        with torch._C._AutoDispatchBelowAutograd():
+            return torch.ops.broken_good.squared(x)  # type: ignore[no-any-return]
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Tensor:
+        return grad * 2 * ctx.saved_tensors[0]
+
+    @staticmethod
+    def jvp(ctx: Any, direction: Tensor) -> Tensor:
+        return direction * 2 * ctx.saved_tensors[0]
+
+
+def _squared(x: Tensor) -> Tensor:
+    return like(x).copy_(x * x)
+
+
 _LIBRARY = library("broken_good")
 _DOUBLED = define(_LIBRARY, "doubled", "(Tensor x) -> Tensor", doubled, like)
 _PICK = define(_LIBRARY, "pick", "(Tensor x, Tensor index, int power, str order='given') -> Tensor", _pick, _picked)
+_SQUARED = define(_LIBRARY, "squared", "(Tensor x) -> Tensor", _squared, like)
+_LIBRARY.impl("squared", lambda x: _Squared.apply(x), "AutogradCPU")
 _SCALE = define(_LIBRARY, "scale", "(Tensor(a!) x, float factor) -> ()", _scale, _nothing)
 
 
@@ -135,7 +158,15 @@ POSITIVES = OpSpec(
 )
 TURNED = OpSpec(turned, samples=matrix, reference=lambda x: x.flip(-1) if x.dim() else x, about="a batching rule")
 
-SPECS = [BLEND, SCALE, DOUBLED, PICK, POSITIVES, TURNED]
+SQUARED = OpSpec(
+    _SQUARED,
+    samples=matrix,
+    reference=torch.square,
+    differentiable=True,
+    about="derivatives in both modes, registered for the one device that there is a kernel for",
+)
+
+SPECS = [BLEND, SCALE, DOUBLED, PICK, POSITIVES, TURNED, SQUARED]
 
 #: Ops that pass what does not apply to `BLEND`.
 _OTHERS = (
@@ -146,6 +177,7 @@ _OTHERS = (
     ),
     (POSITIVES, ("fake.bounds", "fake.scalars")),
     (TURNED, ("transform.vmap",)),
+    (SQUARED, ("autograd.forward_mode", "dispatch.keys")),
 )
 
 #: Check id -> an op that passes it, having run.
