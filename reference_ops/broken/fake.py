@@ -267,6 +267,19 @@ def _(x: Tensor) -> Tensor:
     return like(x)
 
 
+@torch.library.custom_op("broken_fake::asks_whether_empty", mutates_args=())
+def asks_whether_empty(x: Tensor) -> Tensor:
+    """The fake kernel asks whether there are elements, which cannot be told where data decides a size."""
+    return doubled(x)
+
+
+@asks_whether_empty.register_fake
+def _(x: Tensor) -> Tensor:
+    if x.numel() == 0:
+        return x.new_empty(x.shape)
+    return like(x)
+
+
 _BOTH = ("cpu", "cuda")
 
 
@@ -307,4 +320,5 @@ FAULTS: list[Fault] = [
     planted(padded_blocks, "fake.symbolic", reference=doubled),
     # torch's AOT util for dynamic shapes calls the fake kernel with symbols, too
     planted(looks_size_up, "fake.symbolic", also={"opcheck.utils": "fail"}, reference=doubled),
+    planted(asks_whether_empty, "fake.unbacked", "warn", reference=doubled),
 ]
