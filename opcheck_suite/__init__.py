@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from opcheck_suite.api import check_op, parametrize_with_checks
+    from opcheck_suite.guarding import ReservedNamespaceError, guard
     from opcheck_suite.model import ConformanceError, OpSpec, Outcome, Report, Result, Sample, Tier
     from opcheck_suite.registry import UsageError, check
 
@@ -20,12 +21,14 @@ _HOME = {
     "OpSpec": "model",
     "Outcome": "model",
     "Report": "model",
+    "ReservedNamespaceError": "guarding",
     "Result": "model",
     "Sample": "model",
     "Tier": "model",
     "UsageError": "registry",
     "check": "registry",
     "check_op": "api",
+    "guard": "guarding",
     "parametrize_with_checks": "api",
 }
 
@@ -34,12 +37,14 @@ __all__ = [
     "OpSpec",
     "Outcome",
     "Report",
+    "ReservedNamespaceError",
     "Result",
     "Sample",
     "Tier",
     "UsageError",
     "check",
     "check_op",
+    "guard",
     "parametrize_with_checks",
 ]
 

@@ -21,6 +21,8 @@ from torch._library.utils import can_generate_trivial_fake_impl
 from opcheck_suite.registry import UsageError, did_you_mean
 
 #: ``CPU: registered at file:line :: (Tensor _0) -> Tensor _0 [ boxed ]``, or ``... :: (none) [ fallthrough boxed ]``
+#: torch's registration API: what it defines for others is not PyTorch's own.
+_API = ("torch/library.py", "torch/_library/", "torch/_custom_op")
 _KERNEL = re.compile(r"(?P<key>\w+)(?:\[alias\])?: registered at (?P<where>.*?) :: ")
 _FALLTHROUGH = "[ fallthrough"
 
@@ -72,7 +74,7 @@ class OpInfo:
     def from_torch(self) -> bool:
         """Whether PyTorch itself defines the op."""
         inside = "/aten/src/" in self.where or self.where.startswith(("torch/", "aten/"))
-        return inside and not self.where.startswith("torch/library.py")
+        return inside and not self.where.startswith(_API)
 
     @property
     def tags(self) -> tuple[str, ...]:
@@ -235,13 +237,13 @@ class OpInfo:
 
 
 def _unwrap(func: Callable[..., Any]) -> Callable[..., Any]:
-    """The user's function inside the closure that ``register_fake`` makes of it."""
-    if getattr(func, "__module__", "") != "torch.library":
+    """The user's function inside the closure that ``register_fake`` or ``triton_op`` makes of it."""
+    if getattr(func, "__module__", "") not in ("torch.library", "torch._library.triton"):
         return func
     names = func.__code__.co_freevars
     cells = func.__closure__ or ()
     held = {name: cell.cell_contents for name, cell in zip(names, cells, strict=True)}
-    return held.get("func", func)  # type: ignore[no-any-return]
+    return held.get("func", held.get("fn", func))  # type: ignore[no-any-return]
 
 
 def canonical(op: Any) -> str:
@@ -251,6 +253,14 @@ def canonical(op: Any) -> str:
     return f"{name}.{overload}" if overload else name
 
 
+def dump(name: str) -> str:
+    """The dispatcher's table of an operator; empty for one that is deregistered, or whose name it cannot spell."""
+    try:
+        return torch._C._dispatch_dump(name)
+    except (RuntimeError, UnicodeDecodeError):
+        return ""
+
+
 def info(op: Any) -> OpInfo:
     """Read the registration of an operator given as `resolve` takes it."""
     overload = resolve(op)
@@ -258,14 +268,10 @@ def info(op: Any) -> OpInfo:
         name = f"{overload.__module__}.{getattr(overload, '__qualname__', type(overload).__qualname__)}"
         return OpInfo(name=name, op=overload, kernels={}, where=_source(overload))
     name = canonical(overload)
-    try:
-        dump = torch._C._dispatch_dump(name)
-    except RuntimeError:  # the operator has been deregistered while someone held the object
-        dump = ""
     kernels: dict[str, str] = {}
     passed: set[str] = set()
     where = ""
-    for line in dump.splitlines():
+    for line in dump(name).splitlines():
         if line.startswith("debug: registered at "):
             where = _short(line.removeprefix("debug: registered at "))
         elif (match := _KERNEL.match(line)) and _FALLTHROUGH in line:
@@ -274,7 +280,7 @@ def info(op: Any) -> OpInfo:
             kernels.setdefault(match["key"], _short(match["where"]))
     definition = custom_ops._maybe_get_opdef(overload)
     if definition is not None:  # the dispatcher only knows that torch.library made it
-        where = _short(_source(definition._init_fn)) or where
+        where = _short(_source(_unwrap(definition._init_fn))) or where
     return OpInfo(
         name=name,
         op=overload,
@@ -325,8 +331,9 @@ def _of_packet(packet: Any) -> Any:
 
 
 def _of_name(name: str) -> Any:
-    qualified, _, overload = name.partition(".")
-    namespace, colons, base = qualified.partition("::")
+    namespace, colons, rest = name.partition("::")  # a namespace may have dots, though no one can write it
+    base, _, overload = rest.partition(".")
+    qualified = f"{namespace}::{base}"
     if not colons or not base:
         raise UsageError(f"op {name!r} is not of the form 'ns::name' or 'ns::name.overload'")
     packet = getattr(getattr(torch.ops, namespace), base, None) if _packet_exists(qualified) else None

@@ -15,12 +15,14 @@ PUBLIC = {
     "OpSpec",
     "Outcome",
     "Report",
+    "ReservedNamespaceError",
     "Result",
     "Sample",
     "Tier",
     "UsageError",
     "check",
     "check_op",
+    "guard",
     "parametrize_with_checks",
 }
 
