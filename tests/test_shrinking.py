@@ -189,6 +189,23 @@ def test_the_same_input_is_told_every_time():
     assert [r.message for r in first.results] == [r.message for r in second.results]
 
 
+def test_of_several_samples_that_fail_the_first_is_reduced():
+    given = dataclasses.replace(spec("triple"), samples=[Sample((numbers(n, 3),), name=f"s{n}") for n in (4, 5)])
+    report = run(given)
+    assert ["reduced from" in r.message for r in report.results if r.check == "values.reference"] == [True, False]
+
+
+def test_an_op_that_hangs_of_smaller_inputs_is_left_alone_afterwards(monkeypatch):
+    monkeypatch.setattr(variants, "derive", lambda case, group: [])
+    monkeypatch.setattr(shrinking, "SECONDS", 0.3)
+    (entry,) = specs.entries([spec("sleeps_below_three", numbers(1, 12))])
+    own = session.Session(entry, shrink=True)
+    start = time.monotonic()
+    for _ in range(3):
+        list(own.run(Unit(entry.name, "values.reference", "cpu")))
+    assert time.monotonic() - start < 0.6
+
+
 # -- what is not reduced
 
 
@@ -237,7 +254,7 @@ def test_time_is_limited(name, monkeypatch):
     monkeypatch.setattr(variants, "derive", lambda case, group: [])
     start = time.monotonic()
     report = run(spec(name, numbers(6, 12)), timeout=1.0)
-    assert time.monotonic() - start < 0.5 + 2 * 0.5 + 1.5 * shrinking.SECONDS + 2
+    assert time.monotonic() - start < shrinking.SECONDS + 4
     assert told(report)[0] == "fail"
     assert [r.outcome.value for r in report.results] == ["pass", "fail"]
 
@@ -310,12 +327,12 @@ def test_the_search_finds_the_least_size_in_few_tries(least, size):
         tried.append(changes[size])
         return changes[size] >= least
 
-    shrinking._search([size], holds, tries=20, deadline=time.monotonic() + 60)
+    shrinking._search([size], holds, tries=20)
     assert min([n for n in tried if n >= least], default=size) == least
     assert len(tried) <= 1 + size.bit_length()
 
 
 def test_sizes_are_reduced_one_after_the_other():
     seen = []
-    shrinking._search([3, 2], lambda c: seen.append(c) or c.get(3, 3) >= 2, tries=20, deadline=time.monotonic() + 60)
+    shrinking._search([3, 2], lambda c: seen.append(c) or c.get(3, 3) >= 2, tries=20)
     assert seen == [{3: 1}, {3: 2}, {3: 2, 2: 1}]
