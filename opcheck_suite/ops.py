@@ -142,6 +142,13 @@ class OpInfo:
         """The Python function that ``custom_op`` decorated, if the op was made so."""
         return None if self.definition is None else self.definition._init_fn
 
+    def function_for(self, device: str) -> Callable[..., Any] | None:
+        """The Python kernel that ``custom_op`` runs for a type of device; None for other ops."""
+        if self.definition is None:
+            return None
+        functions: dict[str | None, Callable[..., Any]] = self.definition._backend_fns
+        return functions.get(device) or functions.get(None)
+
     @property
     def autograd(self) -> str | None:
         """How the op is differentiated: ``formula`` (registered), ``composite`` (through its parts), or None.
@@ -167,6 +174,21 @@ class OpInfo:
         own = {"Conjugate", "Negative"} & (set(self.kernels) | self.fallthroughs)
         above = self.definition is None and any(key.startswith("Autograd") for key in self.kernels)
         return bool(own) or self.transparent or above
+
+    @property
+    def autograd_devices(self) -> tuple[str, ...]:
+        """Device types with an autograd kernel of their own, as at the key AutogradCPU."""
+        return tuple(device for device, key in BACKENDS.items() if f"Autograd{key}" in self.kernels)
+
+    def autograd_for(self, device: str) -> str | None:
+        """The dispatch key of the formula for a device type, or None; of transparent ops that of the kernel."""
+        own = f"Autograd{BACKENDS.get(device, device.upper())}"
+        if own in self.kernels:
+            return own
+        # custom_op puts a kernel at Autograd that only raises, until a formula is registered
+        if "Autograd" in self.kernels and (self.definition is None or self.definition._backward_fn is not None):
+            return "Autograd"
+        return self.composite if self.transparent else None
 
     @property
     def vmap(self) -> str | None:
@@ -205,6 +227,11 @@ class OpInfo:
     def takes_tensors(self) -> bool:
         """Whether any argument is a tensor or holds tensors."""
         return any("Tensor" in str(a.type) for a in self.schema.arguments)
+
+    @property
+    def takes_integers(self) -> bool:
+        """Whether any argument is an integer or a symbolic one."""
+        return any(str(a.real_type) in ("int", "SymInt") for a in self.schema.arguments)
 
 
 def _unwrap(func: Callable[..., Any]) -> Callable[..., Any]:

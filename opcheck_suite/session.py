@@ -14,7 +14,7 @@ import torch
 from opcheck_suite import context, registry, shrinking, specs
 from opcheck_suite.context import Context
 from opcheck_suite.inputs.cases import Case
-from opcheck_suite.model import Check, Outcome, Unit, worst
+from opcheck_suite.model import Check, Outcome, Tier, Unit, worst
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,10 +53,12 @@ class Session:
         entry: specs.Entry,
         *,
         seed: int = 0,
+        tier: Tier = Tier.FULL,
         announce: context.Announce = context.silent,
         shrink: bool = False,
     ) -> None:
         self.entry = entry
+        self._tier = tier
         self._shrink = shrink
         self._seed = seed
         self._announce = announce
@@ -74,6 +76,7 @@ class Session:
                 dtype=getattr(torch, dtype) if dtype else None,
                 seed=self._seed,
                 announce=self._announce,
+                tier=self._tier,
             )
         return self._contexts[key]
 

@@ -96,6 +96,35 @@ def test_a_formula_at_the_autograd_key_of_a_library_is_one():
         assert ops.info("suite_formula::f").autograd == "formula"
 
 
+def test_formulas_are_told_apart_by_device():
+    with torch.library._scoped_library("suite_formula", "DEF") as library:
+        library.define("f(Tensor x) -> Tensor")
+        library.impl("f", lambda x: x + 1, "CPU")
+        found = ops.info("suite_formula::f")
+        assert (found.autograd_devices, found.autograd_for("cpu")) == ((), None)
+        library.impl("f", lambda x: x + 1, "AutogradCPU")
+        found = ops.info("suite_formula::f")
+        assert found.autograd_devices == ("cpu",)
+        assert (found.autograd_for("cpu"), found.autograd_for("cuda")) == ("AutogradCPU", None)
+        library.impl("f", lambda x: x + 1, "Autograd")
+        assert ops.info("suite_formula::f").autograd_for("cuda") == "Autograd"
+    assert (info("trained").autograd_for("cuda"), info("double").autograd_for("cpu")) == ("Autograd", None)
+    assert info("composed").autograd_for("cpu") == "CompositeImplicitAutograd"
+
+
+def test_the_python_kernel_of_a_custom_op_is_known_by_device():
+    x = torch.ones(2)
+    op = torch.library.custom_op(
+        "suite_tests::by_device", lambda x: x + 1, mutates_args=(), schema="(Tensor x) -> Tensor", device_types="cpu"
+    )
+    op.register_kernel("cuda", lambda x: x + 2)
+    assert ops.info(op).function_for("cpu")(x).tolist() == [2, 2]
+    assert ops.info(op).function_for("cuda")(x).tolist() == [3, 3]
+    assert ops.info(op).function_for("xpu") is None
+    assert info("double").function_for("cuda")(x).tolist() == [2, 2]
+    assert info("composed").function_for("cpu") is None
+
+
 def test_a_batching_rule_and_an_autocast_rule_are_seen():
     op = torch.library.custom_op("suite_tests::ruled", lambda x: x + 1, mutates_args=(), schema="(Tensor x) -> Tensor")
     assert (ops.info(op).vmap, ops.info(op).autocast) == (None, ())

@@ -10,9 +10,6 @@ from opcheck_suite.inputs import tensors
 from opcheck_suite.inputs.cases import Case
 from opcheck_suite.inputs.variants import variant
 
-#: In the order in which faults are likely: what authors forget first.
-OTHERS = (torch.float64, torch.bfloat16, torch.float16, torch.float32)
-
 
 def floating(case: Case) -> list[tuple[str, torch.Tensor]]:
     """The arguments of ordinary floating-point dtypes."""
@@ -30,8 +27,14 @@ def converted(t: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
 
 @variant("floats")
 def _floats(case: Case) -> Iterator[Case]:
-    """All floating-point arguments in another floating-point dtype."""
-    yield from _converted(case, OTHERS, "floats")
+    """All floating-point arguments in what authors forget first: another dtype that any kernel can compute in."""
+    yield from _converted(case, (torch.float64, torch.float32), "floats")
+
+
+@variant("floats", tier="standard")
+def _halves(case: Case) -> Iterator[Case]:
+    """All floating-point arguments in half precision."""
+    yield from _converted(case, (torch.bfloat16, torch.float16), "floats")
 
 
 @variant("integers")

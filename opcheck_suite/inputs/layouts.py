@@ -108,7 +108,7 @@ def _gapped(case: Case) -> Iterator[Case]:
     yield from _layout(case, "a gap after each element", gapped, "noncontiguous")
 
 
-@variant("noncontiguous")
+@variant("noncontiguous", tier="standard")
 def _padded(case: Case) -> Iterator[Case]:
     yield from _layout(case, "padded rows", padded, "noncontiguous")
 
@@ -118,7 +118,7 @@ def _channels_last(case: Case) -> Iterator[Case]:
     yield from _layout(case, "channels last", channels_last, "noncontiguous")
 
 
-@variant("offset")
+@variant("offset", tier="standard")
 def _shifted(case: Case) -> Iterator[Case]:
     yield from _layout(case, "offset", shifted, "offset")
 

@@ -15,7 +15,7 @@ from opcheck_suite.inputs.cases import Case
 from opcheck_suite.inputs.variants import variant
 
 
-@variant("shared")
+@variant("shared", tier="standard")
 def _same_tensor(case: Case) -> Iterator[Case]:
     """One tensor for all arguments of its shape and dtype."""
     for names, first in _alike(case):
@@ -23,7 +23,7 @@ def _same_tensor(case: Case) -> Iterator[Case]:
         yield dataclasses.replace(made, uncertain=True)
 
 
-@variant("shared")
+@variant("shared", tier="standard")
 def _neighbours(case: Case) -> Iterator[Case]:
     """Two arguments as ``t[:-1]`` and ``t[1:]`` of one tensor, in which the second has the values that it had."""
     for (name, other, *_), first in _alike(case):

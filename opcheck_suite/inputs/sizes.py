@@ -6,7 +6,7 @@ Sizes that are equal in a sample change together, since an op's arguments are re
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import torch
@@ -15,17 +15,19 @@ from opcheck_suite.inputs import tensors
 from opcheck_suite.inputs.cases import Case
 from opcheck_suite.inputs.variants import variant
 
+Resize = Callable[[torch.Tensor, list[int]], torch.Tensor]
 
-def resized(case: Case, old: int, new: int) -> Case | None:
+
+def resized(case: Case, old: int, new: int, *, how: Resize | None = None) -> Case | None:
     """The case with every size equal to ``old`` made ``new``; None where that could break a relation between arguments.
 
     Integer arguments equal to the size change with it. Left alone: integer tensors that may index into what shrinks,
-    and lists of integers that sum to the size.
+    and lists of integers that sum to the size. ``how`` makes a tensor of another shape; by default values are repeated.
     """
-    return remade(case, {old: new})
+    return remade(case, {old: new}, how=how)
 
 
-def remade(case: Case, changes: Mapping[int, int]) -> Case | None:
+def remade(case: Case, changes: Mapping[int, int], *, how: Resize | None = None) -> Case | None:
     """As `resized`, for several sizes at once: old size -> new one."""
     made: dict[str, Any] = {}
     shrinks = any(new < old for old, new in changes.items())
@@ -33,7 +35,7 @@ def remade(case: Case, changes: Mapping[int, int]) -> Case | None:
         if not tensors.strided(t):
             return None
         if any(size in changes for size in t.shape):
-            made[name] = _resize(t.detach(), [changes.get(size, size) for size in t.shape])
+            made[name] = (how or _resize)(t.detach(), [changes.get(size, size) for size in t.shape])
         elif shrinks and _may_index(case, name, t):
             return None
     if not made:
@@ -166,14 +168,22 @@ def _odd_sizes(case: Case) -> Iterator[Case]:
 
 
 @variant("large")
-def _large(case: Case) -> Iterator[Case]:
-    """Sizes that exceed a block of threads or a tile, where the tensors stay small."""
+def _beyond_a_block(case: Case) -> Iterator[Case]:
+    """Sizes that exceed a block of threads, where the tensors stay small."""
+    yield from _larger(case, 1100)
+
+
+@variant("large", tier="standard")
+def _beyond_a_tile(case: Case) -> Iterator[Case]:
+    yield from _larger(case, 131)
+
+
+def _larger(case: Case, new: int) -> Iterator[Case]:
     elements = sum(t.numel() for _, t in case.leaves())
     for size in _sizes(case):
-        for new in (131, 1100):
-            made = resized(case, size.value, new) if elements * new // size.value <= 1 << 16 else None
-            if made is not None and sum(t.numel() for _, t in made.leaves()) <= 1 << 16:
-                yield dataclasses.replace(made, variant=f"size {new}({size.place})", group="large")
+        made = resized(case, size.value, new) if elements * new // size.value <= 1 << 16 else None
+        if made is not None and sum(t.numel() for _, t in made.leaves()) <= 1 << 16:
+            yield dataclasses.replace(made, variant=f"size {new}({size.place})", group="large")
 
 
 def plain(case: Case) -> bool:

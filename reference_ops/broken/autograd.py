@@ -306,6 +306,52 @@ def hides_itself(x: Tensor) -> Tensor:
 _HIDES = define(_LIBRARY, "hides_itself", "(Tensor x) -> Tensor", hides_itself, like)
 _LIBRARY.impl("hides_itself", lambda x: _Doubled.apply(x), "Autograd")
 
+
+def _below_autograd(name: str, x: Tensor) -> Tensor:
+    with torch._C._AutoDispatchBelowAutograd():
+        result: Tensor = getattr(torch.ops.broken_autograd, name)(x)
+    return result
+
+
+class _Squared(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, name: str) -> Tensor:
+        ctx.save_for_backward(x)
+        ctx.save_for_forward(x)
+        return _below_autograd(name, x)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
+        return grad * 2 * ctx.saved_tensors[0], None
+
+    @staticmethod
+    def jvp(ctx: Any, direction: Tensor, _name: None) -> Tensor:
+        return direction * ctx.saved_tensors[0]
+
+
+def squared(x: Tensor) -> Tensor:
+    return like(x).copy_(x * x)
+
+
+def forward_without_factor(x: Tensor) -> Tensor:
+    """The derivative of x * x is right in backward, and given as x in forward mode."""
+    return squared(x)
+
+
+def short_cut(x: Tensor) -> Tensor:
+    """Where no argument requires grad, the autograd kernel leaves autograd out, and forward mode with it."""
+    return squared(x)
+
+
+_FORWARD = define(_LIBRARY, "forward_without_factor", "(Tensor x) -> Tensor", forward_without_factor, like)
+_LIBRARY.impl("forward_without_factor", lambda x: _Squared.apply(x, "forward_without_factor"), "Autograd")
+_SHORT_CUT = define(_LIBRARY, "short_cut", "(Tensor x) -> Tensor", short_cut, like)
+_LIBRARY.impl(
+    "short_cut",
+    lambda x: _Squared.apply(x, "short_cut") if x.requires_grad else _below_autograd("short_cut", x),
+    "Autograd",
+)
+
 FAULTS: list[Fault] = [
     planted(forgets_factor, "autograd.gradcheck", reference=torch.square),
     # claimed, since a formula that nobody claims may refuse
@@ -355,4 +401,6 @@ FAULTS: list[Fault] = [
         reference=doubled,
         differentiable=True,
     ),
+    planted(_FORWARD, "autograd.forward_mode", kernel=forward_without_factor, reference=torch.square),
+    planted(_SHORT_CUT, "autograd.forward_mode", kernel=short_cut, reference=torch.square),
 ]

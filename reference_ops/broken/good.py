@@ -125,6 +125,27 @@ def _square_gradient(ctx: Any, grad: Tensor) -> Tensor:
     return grad * 2 * x.conj()
 
 
+class _Quadratic(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        ctx.save_for_backward(x)
+        ctx.save_for_forward(x)
+        with torch._C._AutoDispatchBelowAutograd():
+            return torch.ops.broken_good.quadratic(x)  # type: ignore[no-any-return]
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Tensor:
+        return grad * 2 * ctx.saved_tensors[0].conj()
+
+    @staticmethod
+    def jvp(ctx: Any, direction: Tensor) -> Tensor:
+        return direction * 2 * ctx.saved_tensors[0]
+
+
+def _quadratic(x: Tensor) -> Tensor:
+    return like(x).copy_(x * x)
+
+
 _LIBRARY = library("broken_good")
 _DOUBLED = define(_LIBRARY, "doubled", "(Tensor x) -> Tensor", doubled, like)
 _PICK = define(_LIBRARY, "pick", "(Tensor x, Tensor index, int power, str order='given') -> Tensor", _pick, _picked)
@@ -132,7 +153,16 @@ _SQUARED = define(_LIBRARY, "squared", "(Tensor x) -> Tensor", _squared, like)
 for _key in ("Conjugate", "Negative"):
     _LIBRARY.impl("squared", torch.library.fallthrough_kernel, _key)
 torch.library.register_autograd(_SQUARED, _square_gradient, setup_context=_keep, lib=_LIBRARY)
+_QUADRATIC = define(_LIBRARY, "quadratic", "(Tensor x) -> Tensor", _quadratic, like)
+_LIBRARY.impl("quadratic", lambda x: _Quadratic.apply(x), "AutogradCPU")
 _SCALE = define(_LIBRARY, "scale", "(Tensor(a!) x, float factor) -> ()", _scale, _nothing)
+
+
+@torch.library.register_vmap(_SCALE, lib=_LIBRARY)
+def _(info: Any, dims: tuple[int | None, ...], x: Tensor, factor: float) -> tuple[None, None]:
+    """Every element is scaled alike, wherever the batch dimension is."""
+    torch.ops.broken_good.scale(x, factor)
+    return None, None
 
 
 def _two_matrices_and_number(device: str, dtype: torch.dtype | None) -> Iterator[Sample]:
@@ -174,22 +204,37 @@ POSITIVES = OpSpec(
 )
 TURNED = OpSpec(turned, samples=matrix, reference=lambda x: x.flip(-1) if x.dim() else x, about="a batching rule")
 
+QUADRATIC = OpSpec(
+    _QUADRATIC,
+    samples=matrix,
+    reference=torch.square,
+    differentiable=True,
+    about="derivatives in both modes, registered for the one device that there is a kernel for",
+)
+
 ORDERED = OpSpec(ordered, samples=_images_and_volumes, reference=lambda x: x * 2, about="images and volumes")
 SQUARED = OpSpec(_SQUARED, samples=complex_matrix, reference=torch.square, about="complex numbers, and conj views")
 
-SPECS = [BLEND, SCALE, DOUBLED, PICK, POSITIVES, TURNED, ORDERED, SQUARED]
+SPECS = [BLEND, SCALE, DOUBLED, PICK, POSITIVES, TURNED, ORDERED, SQUARED, QUADRATIC]
 
 #: Ops that pass what does not apply to `BLEND`.
 _OTHERS = (
     (SCALE, ("schema.overdeclared", "schema.version")),
     (
         PICK,
-        ("registration.kernel_signature", "registration.number_as_string", "registration.symint", "values.refusals"),
+        (
+            "registration.kernel_signature",
+            "registration.number_as_string",
+            "registration.symint",
+            "values.refusals",
+            "values.wide",
+        ),
     ),
     (POSITIVES, ("fake.bounds", "fake.scalars")),
     (TURNED, ("transform.vmap",)),
     (ORDERED, ("values.noncontiguous", "fake.strides", "autograd.incoming")),
     (SQUARED, ("autograd.gradcheck", "fake.lazy_bits")),
+    (QUADRATIC, ("autograd.forward_mode", "dispatch.keys")),
 )
 
 #: Check id -> an op that passes it, having run.

@@ -27,7 +27,7 @@ def _applies(ctx):
         "at all."
     ),
     docs="https://docs.pytorch.org/docs/stable/tensor_view.html",
-    tier="quick",
+    tier="standard",
     variants=("shared",),
     applies=_applies,
 )
