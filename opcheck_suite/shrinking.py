@@ -20,8 +20,8 @@ from opcheck_suite.model import Check, Tier
 #: For one failure: how many smaller inputs a check of tier quick tries, how many a dearer one, and for how long.
 TRIES, DEAR_TRIES, SECONDS = 20, 8, 1.0
 
-#: Families of checks of which a single try takes long.
-_TOO_DEAR = ("compile", "export")
+#: Families of checks of which a single try takes long, and the elements beyond which any does.
+_TOO_DEAR, _TOO_LARGE = ("compile", "export"), 1 << 20
 
 #: Groups of variants that are a layout. Another size would undo it, so that they are made of a smaller sample instead.
 LAYOUTS = ("noncontiguous", "offset", "expanded", "lazy", "shared")
@@ -46,14 +46,16 @@ def shrink(ctx: Context, check: Check, sample: Case, case: Case, message: str, f
     the op accepts.
     """
     base = sample if case.group in LAYOUTS else case
-    if check.family in _TOO_DEAR or ctx.device != "cpu" or not isolate.available() or not sizes.plain(sample):
+    if check.family in _TOO_DEAR or sum(t.numel() for _, t in case.leaves()) > _TOO_LARGE:
         return None
+    if ctx.device != "cpu" or not isolate.available() or not sizes.plain(sample):
+        return None  # a copy of a process cannot use the GPU that the process uses
 
     def work(send: isolate.Send) -> None:
         # With a context of its own for each: runs are remembered by the names of sample and variant, which stay.
         def holds(changes: dict[int, int]) -> bool:
             made = _made(base, case, changes)
-            own = Context(ctx.spec, ctx.info, device=ctx.device, dtype=ctx.dtype, seed=ctx.seed)
+            own = Context(ctx.spec, ctx.info, device=ctx.device, dtype=ctx.dtype, seed=ctx.seed, tier=ctx.tier)
             own.memo("samples", lambda: ctx.samples)
             if made is None or own.attempt(made) is None:
                 return False
