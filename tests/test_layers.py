@@ -18,10 +18,13 @@ ARROWS = {
     "engine": ("engine audit", "session isolate specs options tool registry model"),
     "report": ("reports progress", "registry model"),
     "session": ("session shrinking", "context specs tool registry isolate model"),
-    "context": ("context fakepairs compilepairs gradients mapped pykernel signatures", "specs tool model"),
+    "context": (
+        "context alternatives compilepairs fakepairs gradients mapped pykernel signatures threaded",
+        "specs tool model",
+    ),
     "specs": ("specs", "tool registry model"),
     "check": ("checks", "context tool registry"),
-    "tool": ("compare compiling devices elsewhere fakes guarding inputs ops reserved state", "registry model"),
+    "tool": ("compare compiling devices elsewhere fakes guarding inputs memory ops reserved state", "registry model"),
     "options": ("options", "registry model"),
     "registry": ("registry", "model check"),
     "isolate": ("isolate", ""),
@@ -82,6 +85,7 @@ def test_checks_import_nothing_but_the_registry_the_context_and_helpers():
     allowed = {
         "registry",
         "context",
+        "alternatives",
         "compare",
         "compilepairs",
         "compiling",
@@ -91,11 +95,13 @@ def test_checks_import_nothing_but_the_registry_the_context_and_helpers():
         "gradients",
         "inputs",
         "mapped",
+        "memory",
         "ops",
         "pykernel",
         "reserved",
         "signatures",
         "state",
+        "threaded",
     }
     assert {target for source, target in arrows() if source == "checks"} <= allowed
 
