@@ -21,7 +21,7 @@ ARROWS = {
     "context": ("context fakepairs compilepairs gradients mapped pykernel signatures", "specs tool model"),
     "specs": ("specs", "tool registry model"),
     "check": ("checks", "context tool registry"),
-    "tool": ("compare compiling devices fakes inputs ops reserved state", "registry model"),
+    "tool": ("compare compiling devices fakes graphbreaks inputs ops reserved state", "registry model"),
     "options": ("options", "registry model"),
     "registry": ("registry", "model check"),
     "isolate": ("isolate", ""),
