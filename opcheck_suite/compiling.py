@@ -187,12 +187,13 @@ def trace(
             seconds = time.perf_counter() - start
             torch._dynamo.reset()
         metrics = utils.get_compilation_metrics()
+        skipped = counts["frames"]["total"] - counts["frames"]["ok"]
         return Trace(
             backend=backend,
             graphs=tuple(graphs),
-            breaks=recorder.breaks(counts["graph_break"]),
+            breaks=recorder.breaks(counts["graph_break"], counts["unimplemented"] if skipped else ()),
             recompiles=_recompiles(metrics),
-            skipped=counts["frames"]["total"] - counts["frames"]["ok"],
+            skipped=skipped,
             seconds=seconds,
             out=out,
             error=error,

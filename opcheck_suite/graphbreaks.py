@@ -136,8 +136,12 @@ class Recorder:
         stack = _collapsed(user_frames((f.filename, f.lineno, f.name) for f in traced or ()))
         self._events.append(_Event(parse(reason, stack), below=False))
 
-    def breaks(self, counted: Iterable[str] = ()) -> tuple[Break, ...]:
-        """One break for each place and kind, in order. ``counted`` are texts of breaks that torch's counters know."""
+    def breaks(self, counted: Iterable[str] = (), unhandled: Iterable[str] = ()) -> tuple[Break, ...]:
+        """One break for each place and kind, in order.
+
+        ``counted`` are the texts of breaks that torch's counters know, of which those that were not noted are added;
+        ``unhandled`` are texts that count only where nothing else says why a frame was given up.
+        """
         found: dict[tuple[str, str], Break] = {}
         for event in self._events:
             new = event.found
@@ -146,22 +150,25 @@ class Recorder:
             if event.below and new.location:
                 key = next((k for k in found if k[0] == new.location), key)
             known = found.get(key)
-            found[key] = (
-                new
-                if known is None
-                else dataclasses.replace(
-                    known,
-                    times=known.times + 1,
-                    skips=known.skips or (new.skips and not event.below),
-                    consequence=known.consequence or ("" if event.below else new.consequence),
-                )
-            )
-        known_kinds = {kind for _, kind in found} | {event.found.kind for event in self._events}
-        for text in counted:
+            found[key] = new if known is None else _again(known, new, below=event.below)
+        kinds = {event.found.kind for event in self._events}
+        for text in [*counted, *([] if found else unhandled)]:
             only = parse(text, ())
-            if only.kind not in known_kinds:
-                found[(text, only.kind)] = only
+            if only.kind not in kinds:
+                found[text, only.kind] = only
         return tuple(found.values())
+
+
+def _again(known: Break, new: Break, *, below: bool) -> Break:
+    """A break that was met once more; what happens in the standard library says nothing of the user's function."""
+    if below:
+        return dataclasses.replace(known, times=known.times + 1)
+    return dataclasses.replace(
+        known,
+        times=known.times + 1,
+        skips=known.skips or new.skips,
+        consequence=known.consequence or new.consequence,
+    )
 
 
 def parse(text: str, stack: tuple[Frame, ...], *, skips: bool = False) -> Break:
@@ -234,13 +241,19 @@ def _collapsed(frames: list[Frame]) -> tuple[Frame, ...]:
     """Frames in which a function, and the functions that Dynamo resumes it with, are one."""
     found: list[Frame] = []
     for frame in frames:
-        resumed = _RESUMED.fullmatch(frame.function)
-        if resumed:
-            frame = dataclasses.replace(frame, function=resumed.group(1))
+        name = resumed_name(frame.function)
+        if name != frame.function:
+            frame = dataclasses.replace(frame, function=name)
             if found and found[-1].file == frame.file and found[-1].function == frame.function:
                 found.pop()
         found.append(frame)
     return tuple(found)
+
+
+def resumed_name(name: str) -> str:
+    """The name of the function that a function made by Dynamo goes on with; other names are returned as they are."""
+    resumed = _RESUMED.fullmatch(name)
+    return resumed.group(1) if resumed else name
 
 
 def skips(metrics: Iterable[Any]) -> tuple[Skip, ...]:
@@ -248,9 +261,11 @@ def skips(metrics: Iterable[Any]) -> tuple[Skip, ...]:
     found: dict[tuple[str, str], Skip] = {}
     for one in metrics:
         if getattr(one, "fail_type", None):
-            resumed = _RESUMED.fullmatch(str(one.co_name))
-            name = resumed.group(1) if resumed else str(one.co_name)
-            skip = Skip(name, place(one), headline(_PREAMBLE.sub("", str(one.fail_reason or one.fail_type))))
+            skip = Skip(
+                resumed_name(str(one.co_name)),
+                place(one),
+                headline(_PREAMBLE.sub("", str(one.fail_reason or one.fail_type))),
+            )
             found[(skip.function, skip.location)] = skip
     return tuple(found.values())
 

@@ -19,8 +19,10 @@ PUBLIC = {
     "Sample",
     "Tier",
     "UsageError",
+    "assert_no_graph_breaks",
     "check",
     "check_op",
+    "count_graph_breaks",
     "parametrize_with_checks",
 }
 

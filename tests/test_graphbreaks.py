@@ -131,6 +131,17 @@ def test_a_frame_that_is_skipped_within_try_is_a_break():
     assert [s.function for s in trace.skips] == ["tried"]
 
 
+def test_a_function_that_is_not_traced_at_all_says_why():
+    """Dynamo refuses such a frame before it traces, and logs no break."""
+
+    def generator(x):
+        yield x + 1
+
+    trace = compiling.trace(generator, X, run=lambda compiled: list(compiled(X)))
+    assert [b.kind for b in trace.breaks] == ["Attempt to trace generator"]
+    assert trace.skipped == 1
+
+
 def test_a_function_that_is_captured_as_a_whole_has_neither():
     trace = compiling.trace(lambda x: x + 1, X)
     assert (trace.breaks, trace.skips, trace.whole) == ((), (), True)

@@ -14,7 +14,8 @@ ROOT = pathlib.Path(opcheck_suite.__file__).parent
 
 #: Layer -> its modules, and the layers that these may import besides their own.
 ARROWS = {
-    "door": ("cli plugin api documents", "engine report specs options registry model"),
+    "door": ("cli plugin api documents", "engine breaks report specs options registry model"),
+    "breaks": ("breaks", "specs tool registry model"),
     "engine": ("engine audit", "session isolate specs options tool registry model"),
     "report": ("reports progress", "registry model"),
     "session": ("session", "context specs tool registry model"),
