@@ -126,19 +126,23 @@ def _with_skeletons(
         warnings.simplefilter("ignore")
         seen = watching.watch(call, places)
     made = []
-    written: dict[str, str] = {}  # skeletons by the names of their operators
+    written: set[str] = set()
+    last = {f.graph_break.location: f for f in found if _wants(f, every=every)}
     for finding in found:
-        one = finding.graph_break
-        if _wants(finding, every=every):
-            file, _, line = one.location.rpartition(":")
-            regions = seen.get((file, int(line)), [])
-            unknown = finding.kind.id == "data-dependent shape"
-            if _apart(regions):
-                finding = dataclasses.replace(finding, kind=remedies.apart(finding.kind))
-            elif skeleton.write(regions, callee=callee(one), unknown_size=unknown)[1] not in written.values():
-                name, text = skeleton.write(regions, callee=callee(one), unknown_size=unknown, taken=written)
-                finding = dataclasses.replace(finding, skeleton=text)
-                written[name] = text
+        place = finding.graph_break.location
+        file, _, line = place.rpartition(":")
+        regions = seen.get((file, int(line)), []) if file else []
+        if _wants(finding, every=every) and _apart(regions):
+            finding = dataclasses.replace(finding, kind=remedies.apart(finding.kind))
+        elif last.get(place) is finding:  # one for a line; the call that encloses the others breaks last
+            name, text = skeleton.write(
+                regions,
+                callee=callee(finding.graph_break),
+                unknown_size=finding.kind.id == "data-dependent shape",
+                taken=written,
+            )
+            written.add(name)
+            finding = dataclasses.replace(finding, skeleton=text)
         made.append(finding)
     return made
 

@@ -45,7 +45,7 @@ def write(
 def fits(region: Region) -> bool:
     """Whether an operator can be made of a region: tensors come in, and tensors or numbers come out."""
     inputs = [v for v in region.inputs if not _importable(v.value)]
-    tensors = any(isinstance(v.value, torch.Tensor) for v in inputs)
+    tensors = bool(_tensors(inputs))
     gives = bool(region.outputs) or any(v.written for v in inputs)
     return (
         tensors
@@ -53,6 +53,16 @@ def fits(region: Region) -> bool:
         and all(annotation(v.value) for v in inputs)
         and all(isinstance(v.value, torch.Tensor | bool | int | float) for v in region.outputs)
     )
+
+
+def _tensors(values: Iterable[Value]) -> list[Value]:
+    """The tensors among values, and those in lists, each with the code that names it."""
+    found = []
+    for v in values:
+        several = list(enumerate(v.value)) if isinstance(v.value, list | tuple) else []
+        named = [Value(f"{v.name}[{n}]", one) for n, one in several] or [v]
+        found += [one for one in named if isinstance(one.value, torch.Tensor)]
+    return found
 
 
 def has_tensors(region: Region) -> bool:
@@ -92,7 +102,7 @@ def _around(region: Region, name: str, *, unknown_size: bool) -> str:
     namespace = _namespace(region)
     function = f"{name}_op" if name in {v.name for v in inputs} or name in region.scope or not region.body else name
     written = [v.name for v in inputs if v.written]
-    mutates = f"{{{', '.join(repr(n) for n in written)}}}" if written else "()"
+    mutates = "{" + ", ".join(f'"{n}"' for n in written) + "}" if written else "()"
     parameters = ", ".join(f"{v.name}: {annotation(v.value)}" for v in inputs)
     names = ", ".join(v.name for v in inputs)
     lines = [
@@ -195,7 +205,7 @@ def _returned(outputs: Sequence[Value]) -> str:
 def _fake(region: Region, inputs: Sequence[Value], *, unknown_size: bool) -> str:
     if not region.outputs:
         return "return None"
-    tensors = [v for v in inputs if isinstance(v.value, torch.Tensor)]
+    tensors = _tensors(inputs)
     given = ", ".join(map(describe, tensors)), ", ".join(_described(v.value) for v in region.outputs)
     lines = ["# check: right for the example, but for all inputs?", f"#   {given[0]} -> {given[1]}"]
     made = []
@@ -223,13 +233,13 @@ def _allocated(value: Any, tensors: Sequence[Value], *, known: bool) -> str:
 
 
 def _size(size: int, tensors: Sequence[Value]) -> str:
-    """A size as that of an input, where just one of them has it."""
+    """A size as that of the first input that has it, or a number."""
     places = [f"{t.name}.shape[{dim}]" for t in tensors for dim, known in enumerate(t.value.shape) if known == size]
-    return places[0] if len(places) == 1 and size > 1 else str(size)
+    return places[0] if places and size > 1 else str(size)
 
 
 def _gradient(function: str, inputs: Sequence[Value]) -> list[str]:
-    wanted = [v.name for v in inputs if isinstance(v.value, torch.Tensor) and v.value.requires_grad]
+    wanted = [v.name for v in _tensors(inputs) if v.value.requires_grad]
     if not wanted:
         return []
     verb = "requires" if len(wanted) == 1 else "require"

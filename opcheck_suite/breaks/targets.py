@@ -56,14 +56,14 @@ def calls(reference: str | None, target: Target) -> list[Sample]:
     if reference is None:
         lacking = _required(target.fn)
         if lacking:
-            near = [n for n in vars(target.module) if "args" in n.lower() or "inputs" in n.lower()]
-            hint = f"; {target.module.__name__} has {', '.join(near)}" if near else ""
+            near = [n for n in vars(target.module) if any(word in n.lower() for word in ("args", "inputs", "example"))]
+            hint = f", as {' or '.join(near[:3])}" if near else ""
             wanted = ", ".join(lacking)
             raise UsageError(f"{target.name} needs arguments ({wanted}): name what gives them with --args{hint}")
         return [Sample()]
     where, _, path = reference.rpartition(":")
     module = _module(where) if where else target.module
-    value = _attribute(module, where or target.module.__name__, path)
+    value = _attribute(module, where or target.name.rpartition(":")[0], path)
     if callable(value) and not isinstance(value, torch.nn.Module):
         try:
             value = value()

@@ -102,6 +102,10 @@ def watch(call: Callable[[], Any], places: Iterable[tuple[str, int]]) -> dict[tu
     return watcher.found
 
 
+#: Names of code that is a part of an expression, and a function of its own for Python only.
+_PARTS = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")
+
+
 class _Watcher:
     def __init__(self, places: set[tuple[str, int]]) -> None:
         self.found: dict[tuple[str, int], list[Region]] = {}
@@ -113,7 +117,7 @@ class _Watcher:
 
     def enter(self, frame: FrameType, event: str, _: Any) -> Any:
         code = frame.f_code
-        if event != "call" or code.co_filename not in self._files:
+        if event != "call" or code.co_filename not in self._files or code.co_name in _PARTS:
             return None
         lines = {number for _, _, number in code.co_lines() if number}
         here = [p for p in self._places if p[0] == code.co_filename and p[1] in lines and p not in self.found]
@@ -179,6 +183,7 @@ class _Local:
             return
         values, renamed, taken = [], {}, set()
         paths = dict(known.paths)
+        rewritten = known.writes if isinstance(known.node, ast.AugAssign) else ()  # by `_body`
         for name, (value, version) in before.items():
             if name in paths:
                 continue
@@ -191,7 +196,7 @@ class _Local:
                     taken.add(short)
                     values.append(Value(short, before[path][0], _written(*before[path])))
             else:
-                values.append(Value(name, value, _written(value, version)))
+                values.append(Value(name, value, _written(value, version) and name not in rewritten))
         values.sort(key=lambda v: not isinstance(v.value, torch.Tensor))
         outputs: tuple[Value, ...]
         if isinstance(known.node, ast.Return):
