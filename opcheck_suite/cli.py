@@ -83,7 +83,9 @@ def _parser() -> argparse.ArgumentParser:
         "--backend", default="eager", metavar="BACKEND", help="backend of torch.compile (default: eager)"
     )
     breaks.add_argument(
-        "--op", action="store_true", help="write a custom operator also where another remedy comes first"
+        "--op",
+        action="store_true",
+        help="write a custom operator wherever it is a remedy (default: for code outside of torch)",
     )
     breaks.add_argument("--format", default="text", metavar="FORMAT", help="text or json (default: text)")
     breaks.set_defaults(run=_breaks)
@@ -191,7 +193,7 @@ def _breaks(args: argparse.Namespace) -> int:
             backend=args.backend,
             dynamic=True if args.dynamic else None,
             fresh=lambda: targets.calls(args.args, target),
-            skeletons="all" if args.op else "first",
+            skeletons="all" if args.op else "outside",
         )
     except breaks.FunctionRaises as raised:
         raise UsageError(f"{target.name} raises by itself, without torch.compile: {raised}") from raised

@@ -139,7 +139,7 @@ def settings(*, capture: bool = True) -> Iterator[None]:
 def trace(
     fn: Callable[..., Any],
     *args: Any,
-    backend: str = "eager",
+    backend: str | Callable[..., Any] = "eager",
     dynamic: bool | None = None,
     fullgraph: bool = False,
     kwargs: dict[str, Any] | None = None,
@@ -149,6 +149,7 @@ def trace(
 ) -> Trace:
     """Compile ``fn``, call it on ``args``, then on each of ``more_calls``, and return what happened.
 
+    ``backend`` is a backend's name, or one itself: a function of a graph and example inputs that returns what runs it.
     ``run`` replaces the calls: it is given the compiled function, and what it returns is the trace's ``out``. Without
     ``capture``, whether ops with data-dependent output shapes are captured is as the process has it set.
 
@@ -189,7 +190,7 @@ def trace(
         metrics = utils.get_compilation_metrics()
         skipped = counts["frames"]["total"] - counts["frames"]["ok"]
         return Trace(
-            backend=backend,
+            backend=backend if isinstance(backend, str) else getattr(backend, "__name__", type(backend).__name__),
             graphs=tuple(graphs),
             breaks=recorder.breaks(counts["graph_break"], counts["unimplemented"] if skipped else ()),
             recompiles=_recompiles(metrics),

@@ -14,7 +14,7 @@ from opcheck_suite.breaks import remedies, skeleton, watching
 from opcheck_suite.graphbreaks import Break, user_frames
 from opcheck_suite.model import Sample
 
-#: Kinds for which an operator's skeleton is written: the others have a remedy that comes first.
+#: Kinds of code outside of torch, for which an operator is written unasked.
 _OPERATORS = {"NumPy", "function of a C extension", "object that is not written in Python"}
 
 
@@ -38,7 +38,7 @@ class Finding:
     source: str
     """The statement at the place, or empty."""
     skeleton: str = ""
-    """A custom operator to begin with, where that is the first remedy."""
+    """A custom operator to begin with, or empty."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -69,13 +69,13 @@ def examine(
     backend: str = "eager",
     dynamic: bool | None = None,
     fresh: Callable[[], Sequence[Sample]] | None = None,
-    skeletons: str = "first",
+    skeletons: str = "outside",
 ) -> Examination:
     """Compile ``fn``, and call it as each of ``calls`` says.
 
-    Where an operator is the first remedy, the function is called once more, not compiled, to see the values that the
-    operator would take and give; ``fresh`` then makes the calls anew. ``skeletons`` says for which breaks: ``"first"``,
-    ``"all"`` where an operator is any of the remedies, or ``"none"``.
+    Where an operator is to be written, the function is called once more, not compiled, to see the values that it would
+    take and give; ``fresh`` then makes the calls anew. ``skeletons`` says for which breaks that is: ``"outside"`` for
+    those in code outside of torch, ``"all"`` where an operator is any of the remedies, or ``"none"``.
 
     Dynamo's caches are cleared, and its settings put back; whether data-dependent numbers and shapes are captured is as
     the process has it set. Raises `FunctionRaises` when the function raises also without being compiled.

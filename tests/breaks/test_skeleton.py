@@ -16,7 +16,7 @@ def matrix() -> torch.Tensor:
 
 
 def skeleton(fn, *args, every: bool = False) -> str:
-    found = breaks.examine(fn, [Sample(args or (matrix(),))], skeletons="all" if every else "first")
+    found = breaks.examine(fn, [Sample(args or (matrix(),))], skeletons="all" if every else "outside")
     (text,) = (f.skeleton for f in found.findings if f.skeleton)
     return text
 
