@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import sys
 import traceback
@@ -85,7 +86,7 @@ def _parser() -> argparse.ArgumentParser:
     breaks.add_argument(
         "--op",
         action="store_true",
-        help="write a custom operator wherever it is a remedy (default: for code outside of torch)",
+        help="write an operator wherever it is a remedy (default: for code outside of torch)",
     )
     breaks.add_argument("--format", default="text", metavar="FORMAT", help="text or json (default: text)")
     breaks.set_defaults(run=_breaks)
@@ -183,18 +184,18 @@ def _breaks(args: argparse.Namespace) -> int:
     from opcheck_suite import breaks
     from opcheck_suite.breaks import report, targets
 
-    target = targets.load(args.target)
-    calls = targets.calls(args.args, target)
     try:
-        found = breaks.examine(
-            target.fn,
-            calls,
-            name=target.name,
-            backend=args.backend,
-            dynamic=True if args.dynamic else None,
-            fresh=lambda: targets.calls(args.args, target),
-            skeletons="all" if args.op else "outside",
-        )
+        with contextlib.redirect_stdout(sys.stderr):  # what the function prints is no part of the report
+            target = targets.load(args.target)
+            found = breaks.examine(
+                target.fn,
+                targets.calls(args.args, target),
+                name=target.name,
+                backend=args.backend,
+                dynamic=True if args.dynamic else None,
+                fresh=lambda: targets.calls(args.args, target),
+                skeletons="all" if args.op else "outside",
+            )
     except breaks.FunctionRaises as raised:
         raise UsageError(f"{target.name} raises by itself, without torch.compile: {raised}") from raised
     _show(report.json(found) if args.format == "json" else report.text(found))

@@ -33,6 +33,11 @@ def clean(x, n=1):
     return torch.sin(x) * n
 
 
+def chatty(x):
+    print("hello from the function")
+    return x + 1
+
+
 def fails(x):
     raise ValueError("no good")
 
@@ -259,6 +264,12 @@ def test_json_says_the_same(opcheck):
     assert len(found["graphs"]) >= 2
 
 
+def test_what_the_function_prints_is_no_part_of_the_report(opcheck):
+    _, out, err = opcheck("suite_shop.py:chatty", "--args", "example", "--format", "json")
+    assert json.loads(out)["breaks"][0]["kind"] == "print or log"
+    assert "hello from the function" in err
+
+
 def test_an_operator_is_written_on_request_where_another_remedy_comes_first(opcheck):
     assert "register_fake" not in opcheck("suite_shop.py:halved", "--args", "x")[1]
     assert 'custom_op("suite_shop::halved"' in opcheck("suite_shop.py:halved", "--args", "x", "--op")[1]
@@ -299,7 +310,7 @@ opcheck: there is no module or op namespace 'suite_shp'; did you mean 'suite_sho
 opcheck: suite_shop.py:scale needs arguments (x): name what gives them with --args, as example or broken_example
 opcheck: too_many does not fit suite_shop.py:clean(x, n=1): too many positional arguments
 opcheck: broken_example raised RuntimeError: no data here
-opcheck: suite_shop.py:number is an int, not a function; its functions are scale, clean, fails, caught, halved, nothing
+opcheck: suite_shop.py:number is an int, not a function; its functions are scale, clean, chatty, fails, caught, halved
 opcheck: 'suite_shop.scale' names no function; write module:function or file.py:function; did you mean 'suite_shop:scale'?
 opcheck: 'suite_shop.py' names no function; write module:function or file.py:function
 opcheck: there is no file 'suite_shp.py'; did you mean 'suite_shop.py'?
@@ -307,7 +318,7 @@ opcheck: there is no module or op namespace 'suite_shp'; did you mean 'suite_sho
 opcheck: unknown backend 'inducto'; did you mean 'inductor'?
 opcheck: unknown format 'jsn'; did you mean 'json'?
 opcheck: unknown option '--dynmic'; did you mean '--dynamic'?
-opcheck: suite_shop.py:fails raises by itself, without torch.compile: ValueError: no good (suite_shop.py:21, in fails)""",
+opcheck: suite_shop.py:fails raises by itself, without torch.compile: ValueError: no good (suite_shop.py:26, in fails)""",
     )
 
 
