@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from opcheck_suite.api import check_op, parametrize_with_checks
     from opcheck_suite.breaks import assert_no_graph_breaks, count_graph_breaks
+    from opcheck_suite.guarding import ReservedNamespaceError, guard
     from opcheck_suite.model import ConformanceError, OpSpec, Outcome, Report, Result, Sample, Tier
     from opcheck_suite.registry import UsageError, check
 
@@ -21,6 +22,7 @@ _HOME = {
     "OpSpec": "model",
     "Outcome": "model",
     "Report": "model",
+    "ReservedNamespaceError": "guarding",
     "Result": "model",
     "Sample": "model",
     "Tier": "model",
@@ -29,6 +31,7 @@ _HOME = {
     "check": "registry",
     "check_op": "api",
     "count_graph_breaks": "breaks",
+    "guard": "guarding",
     "parametrize_with_checks": "api",
 }
 
@@ -37,6 +40,7 @@ __all__ = [
     "OpSpec",
     "Outcome",
     "Report",
+    "ReservedNamespaceError",
     "Result",
     "Sample",
     "Tier",
@@ -45,6 +49,7 @@ __all__ = [
     "check",
     "check_op",
     "count_graph_breaks",
+    "guard",
     "parametrize_with_checks",
 ]
 

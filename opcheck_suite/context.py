@@ -20,7 +20,7 @@ import torch
 from opcheck_suite import compare, fakes, ops, specs, state
 from opcheck_suite.inputs import cases, tensors, variants
 from opcheck_suite.inputs.cases import Case
-from opcheck_suite.model import OpSpec
+from opcheck_suite.model import OpSpec, Tier
 
 T = TypeVar("T")
 
@@ -121,12 +121,14 @@ class Context:
         dtype: Any = None,
         seed: int = 0,
         announce: Announce = silent,
+        tier: Tier = Tier.FULL,
     ) -> None:
         self.spec = spec
         self.info = info
         self.device = device
         self.dtype = dtype
         self.seed = seed
+        self.tier = tier
         self.deadly: dict[str, str] = {}
         """What killed an earlier child, as ``eager:`` or ``fake:`` and a case's key -> how."""
         self._announce = announce
@@ -150,7 +152,7 @@ class Context:
 
     def variants(self, case: Case, group: str) -> list[Case]:
         """The variants of a sample in one group."""
-        return self.memo(("variants", case.key, group), lambda: variants.derive(case, group))
+        return self.memo(("variants", case.key, group), lambda: variants.derive(case, group, tier=self.tier))
 
     @property
     def deterministic(self) -> bool:

@@ -228,7 +228,7 @@ class Runner:
         if self.isolated:
             return None
         if name not in self._sessions:
-            self._sessions[name] = Session(entry, seed=self.plan.options.seed)
+            self._sessions[name] = Session(entry, seed=self.plan.options.seed, tier=Tier(self.plan.options.tier))
         events: list[Result | Unit] = []
         for unit in queue:
             rows = [_result(unit, row) for row in self._sessions[name].run(unit)]
@@ -297,7 +297,9 @@ class _Job:
         session = Session(
             self.entry,
             seed=self._options.seed,
+            tier=Tier(self._options.tier),
             announce=lambda what, key, group: send({"at": [what, key, group]}),
+            shrink=True,
         )
         for command in commands:
             unit = Unit(**command["unit"])

@@ -8,17 +8,25 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import itertools
+import os
+import re
+import traceback
+from collections.abc import Callable
 from typing import Any
 
 import sympy
 import torch
 from torch._dispatch.python import enable_python_dispatcher
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode, UnsupportedFakeTensorException
-from torch.fx.experimental.symbolic_shapes import ShapeEnv
+from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode, ShapeEnv
 from torch.utils import _pytree as pytree
 
 from opcheck_suite.inputs import tensors
 from opcheck_suite.inputs.cases import Case
+
+_TORCH = os.path.dirname(torch.__file__) + os.sep
+_OWN = os.path.dirname(__file__) + os.sep
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -90,6 +98,79 @@ def run(
     return FakeRun(case, fake_args, fake_kwargs, out, None, env=env)
 
 
+def unbacked(op: Any, case: Case) -> FakeRun:
+    """Call ``op`` on packed fake copies of a case's arguments whose sizes only data would tell, as after nonzero.
+
+    Sizes of zero and one stay; equal sizes get one symbol.
+    """
+    env = ShapeEnv()
+    mode = FakeTensorMode(shape_env=env)
+    mode.cache_enabled = False  # to look every output over for the cache takes longer than the call
+    sizes: dict[int, Any] = {}
+
+    def unknown(size: int) -> Any:
+        if size not in sizes:
+            sizes[size] = env.create_unbacked_symint()
+            torch._check(sizes[size] >= 0)
+        return sizes[size]
+
+    def fake(t: torch.Tensor) -> torch.Tensor:
+        return torch.empty([unknown(s) if s > 1 else s for s in t.shape], dtype=t.dtype, device=t.device)
+
+    with mode, enable_python_dispatcher():
+        args, kwargs = tensors.map_tensors(fake, case.raw())
+        try:
+            out = op(*args, **kwargs)
+        except (KeyboardInterrupt, MemoryError):
+            raise
+        except BaseException as error:
+            return FakeRun(case, args, kwargs, None, error, env=env)
+    return FakeRun(case, args, kwargs, out, None, env=env)
+
+
+def mixes_devices(
+    func: Callable[..., Any], args: Any, kwargs: Any, place: Callable[[torch.Tensor], torch.device | None]
+) -> bool:
+    """Whether torch refuses a call of one of its functions because of the devices that ``place`` says tensors are on.
+
+    Nothing is computed. Other errors are no answer: a build of torch without a device cannot do all there.
+    """
+
+    def fake(t: torch.Tensor) -> torch.Tensor:
+        return torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device=place(t) or t.device)
+
+    with FakeTensorMode(allow_non_fake_inputs=True):
+        try:
+            fake_args, fake_kwargs = tensors.map_tensors(fake, (tuple(args), kwargs))
+            func(*fake_args, **fake_kwargs)
+        except Exception as error:
+            return bool(re.search("on the same device|two different devices", str(error)))
+    return False
+
+
+@dataclasses.dataclass(frozen=True)
+class Branch:
+    """Where Python code asked for the truth or value of an expression in symbols."""
+
+    condition: str
+    """The expression, in sizes such as ``x.shape[0]``."""
+    where: str
+    """``file:line`` and the line."""
+
+
+def branch(run: FakeRun) -> Branch | None:
+    """What a call stopped at because only data could decide it; None where torch's own code asked for that."""
+    error = run.error
+    if not isinstance(error, GuardOnDataDependentSymNode):
+        return None
+    frames = traceback.extract_tb(error.__traceback__)
+    for frame, after in itertools.pairwise(frames):
+        # A kernel in C++ and an operator that a fake kernel calls ask without a step through a symbol's own methods.
+        if after.name in ("__bool__", "__int__", "__index__") and not frame.filename.startswith((_TORCH, _OWN)):
+            return Branch(in_words(error.cond, run), f"{frame.filename}:{frame.lineno}: {frame.line}")
+    return None
+
+
 def is_fake(value: Any) -> bool:
     """Whether a value is a fake tensor."""
     return isinstance(value, FakeTensor)
@@ -128,6 +209,14 @@ def symbols(run: FakeRun) -> dict[Any, tuple[str, int]]:
             if isinstance(size, torch.SymInt) and (expr := size.node._expr).is_symbol:
                 found.setdefault(expr, (name, dim))
     return found
+
+
+def in_words(condition: Any, run: FakeRun) -> str:
+    """A condition on symbols, with sizes such as ``x.shape[0]`` in their place."""
+    text = str(condition)
+    for symbol, (name, dim) in symbols(run).items():
+        text = re.sub(rf"\b{symbol}\b", f"{name}.shape[{dim}]", text)
+    return text
 
 
 def bounds(run: FakeRun, size: Any) -> tuple[int, int | None]:

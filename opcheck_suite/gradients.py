@@ -79,10 +79,14 @@ def plain(ctx: Context, forward: Forward, seeds: list[torch.Tensor], **options: 
 
 
 def in_float64(ctx: Context, case: Case) -> Case | None:
-    """The case with floating-point arguments in float64, in which finite differences are precise; None if refused."""
-    wide = case.map(
-        lambda t: t.detach().double() if t.is_floating_point() else t.detach(), variant="float64", group="float64"
-    )
+    """The case with numbers in float64 and complex128, in which finite differences are precise; None if refused."""
+
+    def widened(t: torch.Tensor) -> torch.Tensor:
+        if t.is_complex():
+            return t.detach().to(torch.complex128)
+        return t.detach().double() if t.is_floating_point() else t.detach()
+
+    wide = case.map(widened, variant="float64", group="float64")
     return wide if ctx.attempt(wide) is not None else None
 
 

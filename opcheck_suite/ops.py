@@ -20,9 +20,11 @@ from torch._library.utils import can_generate_trivial_fake_impl
 
 from opcheck_suite.registry import UsageError, did_you_mean
 
-_KERNEL = re.compile(
-    r"(?P<key>\w+)(?:\[alias\])?: (?P<kind>fallthrough )?(?:\(inactive\): )?registered at (?P<where>.*?) :: "
-)
+#: ``CPU: registered at file:line :: (Tensor _0) -> Tensor _0 [ boxed ]``, or ``... :: (none) [ fallthrough boxed ]``
+#: torch's registration API: what it defines for others is not PyTorch's own.
+_API = ("torch/library.py", "torch/_library/", "torch/_custom_op")
+_KERNEL = re.compile(r"(?P<key>\w+)(?:\[alias\])?: registered at (?P<where>.*?) :: ")
+_FALLTHROUGH = "[ fallthrough"
 
 #: Device type -> dispatch key of its kernels.
 BACKENDS = {
@@ -45,11 +47,13 @@ class OpInfo:
     op: Any
     """The OpOverload, or the plain function."""
     kernels: dict[str, str]
-    """Dispatch key -> ``file:line`` of the registration. Fallthroughs are left out."""
+    """Dispatch key -> ``file:line`` of the registration. Fallthroughs are in `fallthroughs`."""
     where: str
     """``file:line`` where the op was defined."""
     definition: Any = None
     """The CustomOpDef, for ops made by ``torch.library.custom_op``."""
+    fallthroughs: frozenset[str] = frozenset()
+    """Dispatch keys that the op asks the dispatcher to pass by."""
 
     @property
     def is_operator(self) -> bool:
@@ -70,7 +74,7 @@ class OpInfo:
     def from_torch(self) -> bool:
         """Whether PyTorch itself defines the op."""
         inside = "/aten/src/" in self.where or self.where.startswith(("torch/", "aten/"))
-        return inside and not self.where.startswith("torch/library.py")
+        return inside and not self.where.startswith(_API)
 
     @property
     def tags(self) -> tuple[str, ...]:
@@ -140,6 +144,13 @@ class OpInfo:
         """The Python function that ``custom_op`` decorated, if the op was made so."""
         return None if self.definition is None else self.definition._init_fn
 
+    def function_for(self, device: str) -> Callable[..., Any] | None:
+        """The Python kernel that ``custom_op`` runs for a type of device; None for other ops."""
+        if self.definition is None:
+            return None
+        functions: dict[str | None, Callable[..., Any]] = self.definition._backend_fns
+        return functions.get(device) or functions.get(None)
+
     @property
     def autograd(self) -> str | None:
         """How the op is differentiated: ``formula`` (registered), ``composite`` (through its parts), or None.
@@ -154,6 +165,32 @@ class OpInfo:
         if any(key.startswith("Autograd") for key in self.kernels):
             return "formula"
         return "composite" if self.transparent else None
+
+    @property
+    def meets_lazy_views(self) -> bool:
+        """Whether a kernel of the op may be handed a tensor with the conj or neg bit set.
+
+        For most ops the dispatcher computes such tensors first. It comes to that only below autograd, so that composite
+        kernels and those at an Autograd key see them as they are; and an op can ask to be called with them.
+        """
+        own = {"Conjugate", "Negative"} & (set(self.kernels) | self.fallthroughs)
+        above = self.definition is None and any(key.startswith("Autograd") for key in self.kernels)
+        return bool(own) or self.transparent or above
+
+    @property
+    def autograd_devices(self) -> tuple[str, ...]:
+        """Device types with an autograd kernel of their own, as at the key AutogradCPU."""
+        return tuple(device for device, key in BACKENDS.items() if f"Autograd{key}" in self.kernels)
+
+    def autograd_for(self, device: str) -> str | None:
+        """The dispatch key of the formula for a device type, or None; of transparent ops that of the kernel."""
+        own = f"Autograd{BACKENDS.get(device, device.upper())}"
+        if own in self.kernels:
+            return own
+        # custom_op puts a kernel at Autograd that only raises, until a formula is registered
+        if "Autograd" in self.kernels and (self.definition is None or self.definition._backward_fn is not None):
+            return "Autograd"
+        return self.composite if self.transparent else None
 
     @property
     def vmap(self) -> str | None:
@@ -193,15 +230,20 @@ class OpInfo:
         """Whether any argument is a tensor or holds tensors."""
         return any("Tensor" in str(a.type) for a in self.schema.arguments)
 
+    @property
+    def takes_integers(self) -> bool:
+        """Whether any argument is an integer or a symbolic one."""
+        return any(str(a.real_type) in ("int", "SymInt") for a in self.schema.arguments)
+
 
 def _unwrap(func: Callable[..., Any]) -> Callable[..., Any]:
-    """The user's function inside the closure that ``register_fake`` makes of it."""
-    if getattr(func, "__module__", "") != "torch.library":
+    """The user's function inside the closure that ``register_fake`` or ``triton_op`` makes of it."""
+    if getattr(func, "__module__", "") not in ("torch.library", "torch._library.triton"):
         return func
     names = func.__code__.co_freevars
     cells = func.__closure__ or ()
     held = {name: cell.cell_contents for name, cell in zip(names, cells, strict=True)}
-    return held.get("func", func)  # type: ignore[no-any-return]
+    return held.get("func", held.get("fn", func))  # type: ignore[no-any-return]
 
 
 def canonical(op: Any) -> str:
@@ -211,6 +253,14 @@ def canonical(op: Any) -> str:
     return f"{name}.{overload}" if overload else name
 
 
+def dump(name: str) -> str:
+    """The dispatcher's table of an operator; empty for one that is deregistered, or whose name it cannot spell."""
+    try:
+        return torch._C._dispatch_dump(name)
+    except (RuntimeError, UnicodeDecodeError):
+        return ""
+
+
 def info(op: Any) -> OpInfo:
     """Read the registration of an operator given as `resolve` takes it."""
     overload = resolve(op)
@@ -218,21 +268,27 @@ def info(op: Any) -> OpInfo:
         name = f"{overload.__module__}.{getattr(overload, '__qualname__', type(overload).__qualname__)}"
         return OpInfo(name=name, op=overload, kernels={}, where=_source(overload))
     name = canonical(overload)
-    try:
-        dump = torch._C._dispatch_dump(name)
-    except RuntimeError:  # the operator has been deregistered while someone held the object
-        dump = ""
     kernels: dict[str, str] = {}
+    passed: set[str] = set()
     where = ""
-    for line in dump.splitlines():
+    for line in dump(name).splitlines():
         if line.startswith("debug: registered at "):
             where = _short(line.removeprefix("debug: registered at "))
-        elif (match := _KERNEL.match(line)) and match["kind"] is None:
+        elif (match := _KERNEL.match(line)) and _FALLTHROUGH in line:
+            passed.add(match["key"])
+        elif match:
             kernels.setdefault(match["key"], _short(match["where"]))
     definition = custom_ops._maybe_get_opdef(overload)
     if definition is not None:  # the dispatcher only knows that torch.library made it
-        where = _short(_source(definition._init_fn)) or where
-    return OpInfo(name=name, op=overload, kernels=kernels, where=where, definition=definition)
+        where = _short(_source(_unwrap(definition._init_fn))) or where
+    return OpInfo(
+        name=name,
+        op=overload,
+        kernels=kernels,
+        where=where,
+        definition=definition,
+        fallthroughs=frozenset(passed),
+    )
 
 
 def _source(fn: Any) -> str:
@@ -275,8 +331,9 @@ def _of_packet(packet: Any) -> Any:
 
 
 def _of_name(name: str) -> Any:
-    qualified, _, overload = name.partition(".")
-    namespace, colons, base = qualified.partition("::")
+    namespace, colons, rest = name.partition("::")  # a namespace may have dots, though no one can write it
+    base, _, overload = rest.partition(".")
+    qualified = f"{namespace}::{base}"
     if not colons or not base:
         raise UsageError(f"op {name!r} is not of the form 'ns::name' or 'ns::name.overload'")
     packet = getattr(getattr(torch.ops, namespace), base, None) if _packet_exists(qualified) else None

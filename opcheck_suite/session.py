@@ -11,10 +11,10 @@ from typing import Any
 
 import torch
 
-from opcheck_suite import context, registry, specs
+from opcheck_suite import context, registry, shrinking, specs
 from opcheck_suite.context import Context
 from opcheck_suite.inputs.cases import Case
-from opcheck_suite.model import Check, Outcome, Unit, worst
+from opcheck_suite.model import Check, Outcome, Tier, Unit, worst
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,13 +38,28 @@ class _Finding:
     message: str = ""
     detail: str = ""
     ran: bool = True
+    reduced_from: Case | None = None
+    """The larger case on which the check failed first."""
 
 
 class Session:
-    """The checks of one op. Contexts, and with them memoised runs, live as long as the session."""
+    """The checks of one op. Contexts, and with them memoised runs, live as long as the session.
 
-    def __init__(self, entry: specs.Entry, *, seed: int = 0, announce: context.Announce = context.silent) -> None:
+    With ``shrink``, inputs on which a check fails are made smaller, which forks this process.
+    """
+
+    def __init__(
+        self,
+        entry: specs.Entry,
+        *,
+        seed: int = 0,
+        tier: Tier = Tier.FULL,
+        announce: context.Announce = context.silent,
+        shrink: bool = False,
+    ) -> None:
         self.entry = entry
+        self._tier = tier
+        self._shrink = shrink
         self._seed = seed
         self._announce = announce
         self._contexts: dict[tuple[str, str], Context] = {}
@@ -61,6 +76,7 @@ class Session:
                 dtype=getattr(torch, dtype) if dtype else None,
                 seed=self._seed,
                 announce=self._announce,
+                tier=self._tier,
             )
         return self._contexts[key]
 
@@ -110,6 +126,8 @@ class Session:
             findings = list(self._over_cases(check, ctx, sample))
             if not findings:
                 lacking.append(sample.sample)
+            if self._shrink and check.id not in ctx.spec.expected_failures:
+                findings = _shrunk(check, ctx, sample, findings)
             now = time.perf_counter()
             yield _row(check, sample.sample, findings, now - start)
             start = now
@@ -180,6 +198,27 @@ def _guard(check: Check, run: Callable[[], Any], case: Case | None) -> _Finding:
     return _Finding(case, Outcome.PASS)
 
 
+def _shrunk(check: Check, ctx: Context, sample: Case, findings: list[_Finding]) -> list[_Finding]:
+    """The findings of a sample; the one that its row shows is told of the smallest input that fails like it."""
+    failed = [f for f in findings if f.outcome is Outcome.FAIL]
+    if not failed:
+        return findings
+    shown = min(failed, key=_size)
+    assert shown.case is not None
+
+    def fails(own: Context, case: Case) -> tuple[str, str] | None:
+        found = _guard(check, lambda: check.fn(own, case), case)
+        return (found.message, found.detail) if found.outcome is Outcome.FAIL else None
+
+    smaller = shrinking.shrink(ctx, check, sample, shown.case, shown.message, fails)
+    if smaller is None:
+        return findings
+    told = dataclasses.replace(
+        shown, case=smaller.case, message=smaller.message, detail=smaller.detail, reduced_from=shown.case
+    )
+    return [told if f is shown else f for f in findings]
+
+
 def _row(check: Check, sample: str, findings: list[_Finding], seconds: float) -> Row:
     """One row for a sample: the worst of its cases, shown on the smallest of those."""
     if not findings:
@@ -196,9 +235,12 @@ def _row(check: Check, sample: str, findings: list[_Finding], seconds: float) ->
         return Row(sample, outcome, counted.most_common(1)[0][0], seconds, ran)
     if smallest.case is not None:
         lines = message.splitlines()
-        lines.insert(1, f"call    {smallest.case.describe()}")
+        where = [f"call    {smallest.case.describe()}"]
         if smallest.case.variant:
-            lines.insert(1, f"input   {smallest.case.label}")
+            where.insert(0, f"input   {smallest.case.label}")
+        if smallest.reduced_from is not None:
+            where.append(f"reduced from {smallest.reduced_from.describe()}")
+        lines[1:1] = where
         others = [f.case.variant or "the sample itself" for f in found if f is not smallest and f.case is not None]
         if others:
             more = f" and {len(others) - 4} more" if len(others) > 4 else ""

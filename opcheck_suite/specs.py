@@ -191,8 +191,7 @@ def _registered_in(module: ModuleType) -> set[str]:
         if name.partition("::")[0] == stem:
             found.add(name)
             continue
-        dump = torch._C._dispatch_dump(name)
-        if f"registered at {place}" in dump:
+        if f"registered at {place}" in ops.dump(name):
             found.add(name)
     return found
 

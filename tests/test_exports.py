@@ -15,6 +15,7 @@ PUBLIC = {
     "OpSpec",
     "Outcome",
     "Report",
+    "ReservedNamespaceError",
     "Result",
     "Sample",
     "Tier",
@@ -23,6 +24,7 @@ PUBLIC = {
     "check",
     "check_op",
     "count_graph_breaks",
+    "guard",
     "parametrize_with_checks",
 }
 

@@ -11,7 +11,7 @@ from opcheck_suite.inputs.dtypes import floating
 from opcheck_suite.inputs.variants import variant
 
 
-@variant("content")
+@variant("content", tier="standard")
 def _plain(case: Case) -> Iterator[Case]:
     """Values that data-dependent ops treat differently: none, all, the opposite."""
     chosen = floating(case)
@@ -21,7 +21,7 @@ def _plain(case: Case) -> Iterator[Case]:
         yield case.replace({n: torch.zeros_like(t) for n, t in chosen}, variant="all zero", group="content")
 
 
-@variant("special")
+@variant("special", tier="standard")
 def _special(case: Case) -> Iterator[Case]:
     """NaN and infinities in one argument, a whole row of negative infinity, and large values in half precision."""
     for name, t in floating(case):

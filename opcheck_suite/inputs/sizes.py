@@ -6,7 +6,7 @@ Sizes that are equal in a sample change together, since an op's arguments are re
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import torch
@@ -15,36 +15,42 @@ from opcheck_suite.inputs import tensors
 from opcheck_suite.inputs.cases import Case
 from opcheck_suite.inputs.variants import variant
 
+Resize = Callable[[torch.Tensor, list[int]], torch.Tensor]
 
-def resized(case: Case, old: int, new: int) -> Case | None:
+
+def resized(case: Case, old: int, new: int, *, how: Resize | None = None) -> Case | None:
     """The case with every size equal to ``old`` made ``new``; None where that could break a relation between arguments.
 
     Integer arguments equal to the size change with it. Left alone: integer tensors that may index into what shrinks,
-    and lists of integers that sum to the size.
+    and lists of integers that sum to the size. ``how`` makes a tensor of another shape; by default values are repeated.
     """
-    changes: dict[str, Any] = {}
-    touched = False
+    return remade(case, {old: new}, how=how)
+
+
+def remade(case: Case, changes: Mapping[int, int], *, how: Resize | None = None) -> Case | None:
+    """As `resized`, for several sizes at once: old size -> new one."""
+    made: dict[str, Any] = {}
+    shrinks = any(new < old for old, new in changes.items())
     for name, t in case.leaves():
         if not tensors.strided(t):
             return None
-        if old in t.shape:
-            changes[name] = _resize(t.detach(), [new if size == old else size for size in t.shape])
-            touched = True
-        elif new < old and _may_index(case, name, t):
+        if any(size in changes for size in t.shape):
+            made[name] = (how or _resize)(t.detach(), [changes.get(size, size) for size in t.shape])
+        elif shrinks and _may_index(case, name, t):
             return None
-    if not touched:
+    if not made:
         return None
     for name, value in case.bound().items():
         if isinstance(value, bool | torch.Tensor):
             continue
-        if isinstance(value, int) and value == old and _type(case, name) in ("int", "SymInt"):
-            changes[name] = new
+        if isinstance(value, int) and value in changes and _type(case, name) in ("int", "SymInt"):
+            made[name] = changes[value]
         elif isinstance(value, list | tuple) and value and all(isinstance(v, int) for v in value):
-            if sum(value) == old and len(value) > 1:
+            if sum(value) in changes and len(value) > 1:
                 return None
-            if old in value:
-                changes[name] = [new if v == old else v for v in value]
-    return case.replace(changes, variant="", group="")
+            if any(v in changes for v in value):
+                made[name] = [changes.get(v, v) for v in value]
+    return case.replace(made, variant="", group="")
 
 
 def _type(case: Case, name: str) -> str:
@@ -113,6 +119,11 @@ def _prime(size: _Size, taken: set[int], *, grow: bool) -> int:
     return usable[0] if usable else size.value + 1 + size.value % 2
 
 
+def reducible(case: Case) -> list[int]:
+    """The distinct sizes above one in a case: numbers of rows first, which any op takes fewer of, then the largest."""
+    return [s.value for s in sorted(_sizes(case), key=lambda s: (not s.leading, -s.value))]
+
+
 @variant("empty")
 def _empty(case: Case) -> Iterator[Case]:
     yield from _set_to(case, 0, "empty", "empty")
@@ -157,14 +168,22 @@ def _odd_sizes(case: Case) -> Iterator[Case]:
 
 
 @variant("large")
-def _large(case: Case) -> Iterator[Case]:
-    """Sizes that exceed a block of threads or a tile, where the tensors stay small."""
+def _beyond_a_block(case: Case) -> Iterator[Case]:
+    """Sizes that exceed a block of threads, where the tensors stay small."""
+    yield from _larger(case, 1100)
+
+
+@variant("large", tier="standard")
+def _beyond_a_tile(case: Case) -> Iterator[Case]:
+    yield from _larger(case, 131)
+
+
+def _larger(case: Case, new: int) -> Iterator[Case]:
     elements = sum(t.numel() for _, t in case.leaves())
     for size in _sizes(case):
-        for new in (131, 1100):
-            made = resized(case, size.value, new) if elements * new // size.value <= 1 << 16 else None
-            if made is not None and sum(t.numel() for _, t in made.leaves()) <= 1 << 16:
-                yield dataclasses.replace(made, variant=f"size {new}({size.place})", group="large")
+        made = resized(case, size.value, new) if elements * new // size.value <= 1 << 16 else None
+        if made is not None and sum(t.numel() for _, t in made.leaves()) <= 1 << 16:
+            yield dataclasses.replace(made, variant=f"size {new}({size.place})", group="large")
 
 
 def plain(case: Case) -> bool:

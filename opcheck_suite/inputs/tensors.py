@@ -50,9 +50,16 @@ def strided(tensor: torch.Tensor) -> bool:
 def fresh(tree: Any, *, device: str | torch.device | None = None) -> Any:
     """A copy of arguments that shares no memory with them. Nothing in the copy requires grad.
 
-    With a device, tensors are moved there; shapes, strides, offsets and sharing between them stay as they were.
+    With a device, tensors are moved there; shapes, strides, offsets and sharing between them stay as they were. A
+    tensor that is given twice is one tensor in the copy, too.
     """
     storages: dict[int, torch.UntypedStorage] = {}
+    copies: dict[int, torch.Tensor] = {}
+
+    def once(tensor: torch.Tensor) -> torch.Tensor:
+        if id(tensor) not in copies:
+            copies[id(tensor)] = copy(tensor)
+        return copies[id(tensor)]
 
     def copy(tensor: torch.Tensor) -> torch.Tensor:
         if not strided(tensor):
@@ -75,7 +82,7 @@ def fresh(tree: Any, *, device: str | torch.device | None = None) -> Any:
             result = result._neg_view()
         return result.conj() if conj else result
 
-    return map_tensors(copy, tree)
+    return map_tensors(once, tree)
 
 
 def _storage_on(storage: torch.UntypedStorage, device: str | torch.device) -> torch.UntypedStorage:

@@ -7,13 +7,15 @@ from opcheck_suite.registry import check
     id="autograd.gradcheck",
     title="The gradient is wrong",
     what=(
-        "Compares the op's gradients with finite differences (torch.autograd.gradcheck), for all floating-point "
-        "arguments, in float64, or in the sample's own dtype with wide tolerances where the op refuses float64."
+        "Compares the op's gradients with finite differences (torch.autograd.gradcheck), for all floating-point and "
+        "complex arguments, in float64 and complex128, or in the sample's own dtype with wide tolerances where the op "
+        "refuses those."
     ),
     why="Training with a wrong gradient converges to something else, and nothing fails.",
     fix=(
         "Compare the formula with the derivative of the forward; look at broadcast arguments (sum over the broadcast "
-        "dimensions), factors left out, and arguments whose gradients are swapped."
+        "dimensions), factors left out, arguments whose gradients are swapped, and, for complex numbers, at conjugates "
+        "left out (grad * w.conj())."
     ),
     docs="https://docs.pytorch.org/docs/stable/generated/torch.autograd.gradcheck.gradcheck.html",
     tier="standard",
@@ -57,7 +59,11 @@ def _gradcheck(call, inputs, steps):
 
 
 def _worst(call, inputs, names, eps):
-    """The element whose gradient is furthest from finite differences, in words; empty when none stands out."""
+    """The element whose gradient is furthest from finite differences, in words; empty when none stands out.
+
+    For a complex element, both have as real part the derivative by its real part, and as imaginary part that by its
+    imaginary part, as torch has it.
+    """
     import torch
 
     from opcheck_suite import compilepairs
@@ -65,29 +71,36 @@ def _worst(call, inputs, names, eps):
     weights = [compilepairs.weights(t) for t in call(*inputs)]
 
     def loss():
-        return sum((t * w).sum() for t, w in zip(call(*inputs), weights, strict=True))
+        return sum((t * w).sum().real for t, w in zip(call(*inputs), weights, strict=True))
+
+    def numeric(leaf, index, step):
+        sides = []
+        for signed in (step, -step):
+            with torch.no_grad():
+                leaf[index] += signed
+            sides.append(float(loss().detach()))
+            with torch.no_grad():
+                leaf[index] -= signed
+        return (sides[0] - sides[1]) / (2 * eps)
 
     grads = torch.autograd.grad(loss(), inputs, allow_unused=True)
     found = ("", 0.0)
     for name, leaf, grad in zip(names, inputs, grads, strict=True):
-        if leaf.is_complex() or leaf.numel() > 256:
+        if leaf.numel() > 256:
             continue
         grad = torch.zeros_like(leaf) if grad is None else grad
         for n in range(leaf.numel()):
             index = tuple(int(i) for i in torch.unravel_index(torch.tensor(n), leaf.shape)) if leaf.dim() else ()
-            sides = []
-            for step in (eps, -eps):
-                with torch.no_grad():
-                    leaf[index] += step
-                sides.append(float(loss().detach()))
-                with torch.no_grad():
-                    leaf[index] -= step
-            numeric = (sides[0] - sides[1]) / (2 * eps)
-            gap = abs(float(grad[index]) - numeric)
+            want = numeric(leaf, index, eps)
+            if leaf.is_complex():
+                want = complex(want, numeric(leaf, index, eps * 1j))
+            got = grad[index].item()
+            gap = abs(got - want)
             if gap > max(found[1], 1e-3):
-                got = float(grad[index])
                 where = f"the gradient of {name!r} is wrong: at {list(index)}"
-                found = (f"{where} it is {got:.6g}, finite differences give {numeric:.6g}", gap)
+                found = (f"{where} it is {got:.6g}, finite differences give {want:.6g}", gap)
+                if leaf.is_complex() and abs(got - want.conjugate()) < 1e-3:
+                    found = (f"{found[0]}, its conjugate", gap)
     return found[0]
 
 
