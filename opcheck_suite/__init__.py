@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from opcheck_suite.api import check_op, parametrize_with_checks
+    from opcheck_suite.breaks import assert_no_graph_breaks, count_graph_breaks
     from opcheck_suite.guarding import ReservedNamespaceError, guard
     from opcheck_suite.model import ConformanceError, OpSpec, Outcome, Report, Result, Sample, Tier
     from opcheck_suite.registry import UsageError, check
@@ -26,8 +27,10 @@ _HOME = {
     "Sample": "model",
     "Tier": "model",
     "UsageError": "registry",
+    "assert_no_graph_breaks": "breaks",
     "check": "registry",
     "check_op": "api",
+    "count_graph_breaks": "breaks",
     "guard": "guarding",
     "parametrize_with_checks": "api",
 }
@@ -42,8 +45,10 @@ __all__ = [
     "Sample",
     "Tier",
     "UsageError",
+    "assert_no_graph_breaks",
     "check",
     "check_op",
+    "count_graph_breaks",
     "guard",
     "parametrize_with_checks",
 ]

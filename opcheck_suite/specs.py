@@ -54,7 +54,7 @@ def load(target: str) -> Loaded:
     if not target:
         raise UsageError("the target is empty; give a module, a file, or a namespace of ops")
     before = ops.names()
-    module = _import(target)
+    module = imported(target)
     if module is None:
         return Loaded(target, tuple(_bare(name) for name in ops.matching([target])), bare=True)
     if hasattr(module, "SPECS"):
@@ -107,8 +107,11 @@ def _entry(spec: OpSpec) -> Entry:
     return Entry(info.name, spec, info)
 
 
-def _import(target: str) -> ModuleType | None:
-    """The module meant by a dotted name or a file's path; None when the target can only be ops' names."""
+def imported(target: str) -> ModuleType | None:
+    """The module meant by a dotted name or a file's path; None when the target can only be ops' names.
+
+    Raises UsageError when there is no such module or file, or it cannot be imported.
+    """
     if target.endswith(".py") or "/" in target:
         return _import_file(pathlib.Path(target))
     if "::" in target or "*" in target:

@@ -20,8 +20,10 @@ PUBLIC = {
     "Sample",
     "Tier",
     "UsageError",
+    "assert_no_graph_breaks",
     "check",
     "check_op",
+    "count_graph_breaks",
     "guard",
     "parametrize_with_checks",
 }

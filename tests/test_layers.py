@@ -14,7 +14,8 @@ ROOT = pathlib.Path(opcheck_suite.__file__).parent
 
 #: Layer -> its modules, and the layers that these may import besides their own.
 ARROWS = {
-    "door": ("cli plugin api documents", "tool engine report specs options registry model"),
+    "door": ("cli plugin api documents", "tool engine breaks report specs options registry model"),
+    "breaks": ("breaks", "specs tool registry model"),
     "engine": ("engine audit", "session isolate specs options tool registry model"),
     "report": ("reports progress", "registry model"),
     "session": ("session shrinking", "context specs tool registry isolate model"),
@@ -24,7 +25,10 @@ ARROWS = {
     ),
     "specs": ("specs", "tool registry model"),
     "check": ("checks", "context tool registry"),
-    "tool": ("compare compiling devices elsewhere fakes guarding inputs memory ops reserved state", "registry model"),
+    "tool": (
+        "compare compiling devices elsewhere fakes graphbreaks guarding inputs memory ops reserved state",
+        "registry model",
+    ),
     "options": ("options", "registry model"),
     "registry": ("registry", "model check"),
     "isolate": ("isolate", ""),
