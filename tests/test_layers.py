@@ -20,13 +20,15 @@ ARROWS = {
     "report": ("reports progress", "registry model"),
     "session": ("session shrinking", "context specs tool registry isolate model"),
     "context": (
-        "context alternatives compilepairs fakepairs gradients mapped pykernel signatures threaded",
+        "context alternatives compilepairs costs fakepairs gradients layoutpairs mapped programs pykernel signatures"
+        " sweeps threaded",
         "specs tool model",
     ),
     "specs": ("specs", "tool registry model"),
     "check": ("checks", "context tool registry"),
     "tool": (
-        "compare compiling devices elsewhere fakes graphbreaks guarding inputs memory ops reserved state",
+        "compare compiling devices elsewhere fakes graphbreaks guarding inductor inputs memory ops reserved situations"
+        " state",
         "registry model",
     ),
     "options": ("options", "registry model"),
@@ -93,18 +95,23 @@ def test_checks_import_nothing_but_the_registry_the_context_and_helpers():
         "compare",
         "compilepairs",
         "compiling",
+        "costs",
         "elsewhere",
         "fakepairs",
         "fakes",
         "gradients",
+        "inductor",
         "inputs",
+        "layoutpairs",
         "mapped",
         "memory",
         "ops",
+        "programs",
         "pykernel",
         "reserved",
         "signatures",
         "state",
+        "sweeps",
         "threaded",
     }
     assert {target for source, target in arrows() if source == "checks"} <= allowed
