@@ -17,7 +17,7 @@ from types import FrameType
 from typing import Any
 
 from opcheck_suite import alternatives, compare, pykernel, state
-from opcheck_suite.context import Context, Run, describe_error
+from opcheck_suite.context import Context, OpRaised, Run, describe_error
 from opcheck_suite.inputs import tensors
 from opcheck_suite.inputs.cases import Case
 
@@ -80,7 +80,10 @@ def _race(ctx: Context, case: Case) -> Trouble | None:
         if pauses != steps and time.perf_counter() - start > _SECONDS:
             break
         lanes = _lanes(ctx, one)
-        calls = _calls(ctx, one, len(lanes), most)
+        try:
+            calls = _calls(ctx, one, len(lanes), most)
+        except OpRaised:  # on what it took before
+            raise NotThreads from None
         ctx.announce("threads", one)
         trouble = _Round(ctx, lanes, calls).at_once(pauses)
         ctx.announce("check", case)

@@ -37,7 +37,7 @@ def stale(ctx, case):
     if not others:
         ctx.not_exercised("the op refuses other values than this sample's, or gives the same result for them")
     inputs = case.inputs()
-    earlier = _results(ctx, case, inputs)
+    _results(ctx, case, inputs)
     if not _write(case, inputs, others[0]):
         ctx.skip("an argument was given another shape, or its elements share memory, so that it cannot be written to")
     try:
@@ -49,8 +49,22 @@ def stale(ctx, case):
         return
     if not _write(case, inputs, others[0]) or ctx.compare(_results(ctx, case, inputs), second):
         ctx.skip("a third call gives yet another result: see values.repeatable")
-    same = " still gives the earlier result" if ctx.compare(second, earlier) is None else " does not use them"
-    ctx.fail(f"called again with other values written into the same tensors, the op{same}: {difference}")
+    names = [name for name, _ in case.leaves() if _remembered(ctx, case, others[0], name)]
+    what = f"the earlier values of argument {', '.join(map(repr, names))} are used" if names else "they are not used"
+    ctx.fail(f"called again with other values written into the same tensors, {what}: {difference}")
+
+
+def _remembered(ctx, case, other, name):
+    """Whether the earlier values of one argument alone are used again."""
+    changed = case.replace({name: dict(other.leaves())[name]}, variant=f"{other.variant}({name})", group="content")
+    run, inputs = ctx.attempt(changed), case.inputs()
+    earlier = _results(ctx, case, inputs)
+    return (
+        run is not None
+        and ctx.compare(run.results(), earlier) is not None
+        and _write(case, inputs, changed)
+        and ctx.compare(_results(ctx, case, inputs), earlier) is None
+    )
 
 
 def _results(ctx, case, inputs):
