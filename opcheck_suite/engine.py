@@ -27,6 +27,14 @@ from opcheck_suite.session import Row, Session
 #: Called with every result as it comes in, and with the unit that it belongs to when that unit is finished.
 Listener = Callable[[Result | Unit], None]
 
+#: What a child announces before it takes a step -> what reports call the step when the child dies of it.
+_STEPS = {
+    "eager": "the op, called",
+    "fake": "the op, called with fake tensors,",
+    "threads": "the op, called from several threads at once",
+    "many calls": "the op, called again and again",
+}
+
 #: After so many deaths within one unit its remaining samples are given up.
 _MOST_DEATHS = 8
 
@@ -355,10 +363,7 @@ class _Job:
         outcome = Outcome.TIMEOUT if death.timed_out else Outcome.CRASH
         if uncertain and what == "eager":
             outcome = Outcome.WARN
-        kind = {"eager": "the op, called", "fake": "the op, called with fake tensors,"}.get(
-            what, "the process, at work"
-        )
-        text = f"{kind} on {label}: {death.how}"
+        text = f"{_STEPS.get(what, 'the process, at work')} on {label}: {death.how}"
         if outcome is Outcome.WARN:
             text += "; if the op relies on that size, it should refuse others with TORCH_CHECK"
         last = self._deaths >= _MOST_DEATHS

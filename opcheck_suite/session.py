@@ -114,6 +114,7 @@ class Session:
         if not samples:
             yield Row("", Outcome.NOT_EXERCISED, "the op has no samples")
             return
+        shrink = self._shrink and check.id not in ctx.spec.expected_failures
         seen = set()
         lacking: list[str] = []
         for sample in samples:
@@ -126,8 +127,9 @@ class Session:
             findings = list(self._over_cases(check, ctx, sample))
             if not findings:
                 lacking.append(sample.sample)
-            if self._shrink and check.id not in ctx.spec.expected_failures:
-                findings = _shrunk(check, ctx, sample, findings)
+            if shrink and any(f.outcome is Outcome.FAIL for f in findings):
+                shrink = False  # of a unit's samples, reports show the first that fails, and name the others
+                findings = self._shrunk(check, ctx, sample, findings)
             now = time.perf_counter()
             yield _row(check, sample.sample, findings, now - start)
             start = now
@@ -148,6 +150,26 @@ class Session:
                 yield finding
                 if finding.outcome.bad and check.scope == "signature":
                     return
+
+    def _shrunk(self, check: Check, ctx: Context, sample: Case, findings: list[_Finding]) -> list[_Finding]:
+        """The findings of a sample; the one that its row shows is told of the smallest input that fails like it."""
+        shown = min((f for f in findings if f.outcome is Outcome.FAIL), key=_size)
+        assert shown.case is not None
+
+        def fails(own: Context, case: Case) -> tuple[str, str] | None:
+            found = _guard(check, lambda: check.fn(own, case), case)
+            return (found.message, found.detail) if found.outcome is Outcome.FAIL else None
+
+        start = time.perf_counter()
+        smaller = shrinking.shrink(ctx, check, sample, shown.case, shown.message, fails)
+        if time.perf_counter() - start > shrinking.SECONDS:
+            self._shrink = False  # an op that hangs of smaller inputs costs that once
+        if smaller is None:
+            return findings
+        told = dataclasses.replace(
+            shown, case=smaller.case, message=smaller.message, detail=smaller.detail, reduced_from=shown.case
+        )
+        return [told if f is shown else f for f in findings]
 
     @staticmethod
     def _base_fails(ctx: Context, sample: Case) -> str | None:
@@ -180,6 +202,8 @@ def _guard(check: Check, run: Callable[[], Any], case: Case | None) -> _Finding:
         return _Finding(case, outcome, str(verdict))
     except context.Warned as verdict:
         return _Finding(case, Outcome.WARN, str(verdict))
+    except context.Noted as verdict:
+        return _Finding(case, Outcome.PASS, str(verdict))
     except context.Skipped as verdict:
         return _Finding(case, Outcome.SKIP, str(verdict), ran=False)
     except context.NotExercised as verdict:
@@ -198,27 +222,6 @@ def _guard(check: Check, run: Callable[[], Any], case: Case | None) -> _Finding:
     return _Finding(case, Outcome.PASS)
 
 
-def _shrunk(check: Check, ctx: Context, sample: Case, findings: list[_Finding]) -> list[_Finding]:
-    """The findings of a sample; the one that its row shows is told of the smallest input that fails like it."""
-    failed = [f for f in findings if f.outcome is Outcome.FAIL]
-    if not failed:
-        return findings
-    shown = min(failed, key=_size)
-    assert shown.case is not None
-
-    def fails(own: Context, case: Case) -> tuple[str, str] | None:
-        found = _guard(check, lambda: check.fn(own, case), case)
-        return (found.message, found.detail) if found.outcome is Outcome.FAIL else None
-
-    smaller = shrinking.shrink(ctx, check, sample, shown.case, shown.message, fails)
-    if smaller is None:
-        return findings
-    told = dataclasses.replace(
-        shown, case=smaller.case, message=smaller.message, detail=smaller.detail, reduced_from=shown.case
-    )
-    return [told if f is shown else f for f in findings]
-
-
 def _row(check: Check, sample: str, findings: list[_Finding], seconds: float) -> Row:
     """One row for a sample: the worst of its cases, shown on the smallest of those."""
     if not findings:
@@ -227,7 +230,8 @@ def _row(check: Check, sample: str, findings: list[_Finding], seconds: float) ->
     found = [f for f in findings if f.outcome is outcome]
     ran = sum(f.ran for f in findings)
     if outcome is Outcome.PASS:
-        return Row(sample, outcome, "", seconds, ran)
+        notes = dict.fromkeys(f.message for f in found if f.message)
+        return Row(sample, outcome, "\n".join(notes), seconds, ran)
     smallest = min(found, key=_size)
     message = smallest.message
     if outcome in (Outcome.SKIP, Outcome.NOT_EXERCISED):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import re
-import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -21,8 +20,8 @@ from opcheck_suite.model import Check, Tier
 #: For one failure: how many smaller inputs a check of tier quick tries, how many a dearer one, and for how long.
 TRIES, DEAR_TRIES, SECONDS = 20, 8, 1.0
 
-#: Families of checks of which a single try takes long.
-_TOO_DEAR = ("compile", "export")
+#: Families of checks of which a single try takes long, and the elements beyond which any does.
+_TOO_DEAR, _TOO_LARGE = ("compile", "export"), 1 << 20
 
 #: Groups of variants that are a layout. Another size would undo it, so that they are made of a smaller sample instead.
 LAYOUTS = ("noncontiguous", "offset", "expanded", "lazy", "shared")
@@ -47,14 +46,16 @@ def shrink(ctx: Context, check: Check, sample: Case, case: Case, message: str, f
     the op accepts.
     """
     base = sample if case.group in LAYOUTS else case
-    if check.family in _TOO_DEAR or ctx.device != "cpu" or not isolate.available() or not sizes.plain(base):
+    if check.family in _TOO_DEAR or sum(t.numel() for _, t in case.leaves()) > _TOO_LARGE:
         return None
+    if ctx.device != "cpu" or not isolate.available() or not sizes.plain(sample):
+        return None  # a copy of a process cannot use the GPU that the process uses
 
     def work(send: isolate.Send) -> None:
         # With a context of its own for each: runs are remembered by the names of sample and variant, which stay.
         def holds(changes: dict[int, int]) -> bool:
             made = _made(base, case, changes)
-            own = Context(ctx.spec, ctx.info, device=ctx.device, dtype=ctx.dtype, seed=ctx.seed)
+            own = Context(ctx.spec, ctx.info, device=ctx.device, dtype=ctx.dtype, seed=ctx.seed, tier=ctx.tier)
             own.memo("samples", lambda: ctx.samples)
             if made is None or own.attempt(made) is None:
                 return False
@@ -66,9 +67,9 @@ def shrink(ctx: Context, check: Check, sample: Case, case: Case, message: str, f
 
         if ctx.attempt(case) is not None:
             tries = TRIES if check.tier is Tier.QUICK else DEAR_TRIES
-            _search(sizes.reducible(base), holds, tries=tries, deadline=time.monotonic() + SECONDS)
+            _search(sizes.reducible(base), holds, tries=tries)
 
-    found = isolate.aside(work, seconds=SECONDS * 1.5, waiting=lambda: ctx.announce("shrink", case))
+    found = isolate.aside(work, seconds=SECONDS, waiting=lambda: ctx.announce("shrink", case))
     if not found:
         return None
     made = _made(base, case, dict(found[-1]["changes"]))
@@ -86,7 +87,7 @@ def _made(base: Case, case: Case, changes: Mapping[int, int]) -> Case | None:
     return next((v for v in variants.derive(made, case.group) if v.variant == case.variant), None)
 
 
-def _search(found: list[int], holds: Callable[[dict[int, int]], bool], *, tries: int, deadline: float) -> None:
+def _search(found: list[int], holds: Callable[[dict[int, int]], bool], *, tries: int) -> None:
     """Reduce one size after the other: to one where that still fails, else by halving the range between the largest
     size known to pass and the smallest known to fail.
     """
@@ -94,7 +95,7 @@ def _search(found: list[int], holds: Callable[[dict[int, int]], bool], *, tries:
     for size in found:
         passes, failing = 0, size
         while failing - passes > 1:
-            if tries == 0 or time.monotonic() > deadline:
+            if tries == 0:
                 return
             tries -= 1
             half = (passes + failing) // 2 if passes else 1

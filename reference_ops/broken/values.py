@@ -273,6 +273,73 @@ def dtype_by_size(x: Tensor) -> Tensor:
 
 
 dtype_by_size.register_fake(like)
+_scratch: dict[tuple[torch.Size, torch.dtype], Tensor] = {}
+
+
+@torch.library.custom_op("broken_values::shares_scratch", mutates_args=())
+def shares_scratch(x: Tensor) -> Tensor:
+    """All calls for a shape and dtype compute in the same scratch memory, also when they run at once."""
+    key = x.shape, x.dtype
+    if key not in _scratch:
+        _scratch[key] = like(x)
+    torch.mul(x, 2, out=_scratch[key])
+    return _scratch[key].clone()
+
+
+shares_scratch.register_fake(like)
+
+_results: list[Tensor] = []
+
+
+@torch.library.custom_op("broken_values::keeps_results", mutates_args=())
+def keeps_results(x: Tensor) -> Tensor:
+    """Every result is put into a list from which nothing is taken."""
+    out = doubled(x)
+    _results.append(out)
+    return out
+
+
+keeps_results.register_fake(like)
+
+
+_malloc = ctypes.CDLL(None).malloc
+_malloc.argtypes, _malloc.restype = (ctypes.c_size_t,), ctypes.c_void_p
+
+
+@torch.library.custom_op("broken_values::never_frees", mutates_args=())
+def never_frees(x: Tensor) -> Tensor:
+    """A workspace is allocated in C in every call, and not freed."""
+    _malloc(x.numel() * x.element_size())
+    return doubled(x)
+
+
+never_frees.register_fake(like)
+
+
+@torch.library.custom_op("broken_values::remembers_argument", mutates_args=())
+def remembers_argument(x: Tensor) -> Tensor:
+    """What was computed from a tensor is attached to it, and used again after its values have changed."""
+    if not hasattr(x, "_doubled"):
+        x._doubled = doubled(x)  # type: ignore[attr-defined]
+    return x._doubled.clone()  # type: ignore[attr-defined]
+
+
+remembers_argument.register_fake(like)
+
+_unfinished: list[tuple[Tensor, Tensor]] = []
+
+
+@torch.library.custom_op("broken_values::finishes_later", mutates_args=())
+def finishes_later(x: Tensor) -> Tensor:
+    """A call does its work once more when the next one comes, from what its argument holds by then."""
+    for argument, out in _unfinished:
+        out.copy_(argument * 2)
+    out = doubled(x)
+    _unfinished[:] = [(x, out)]
+    return out
+
+
+finishes_later.register_fake(like)
 
 
 def _matrix_and_index(device: str, dtype: torch.dtype | None) -> Iterator[Sample]:
@@ -339,6 +406,11 @@ FAULTS: list[Fault] = [
         reference=lambda x: x.new_full((1,), x.numel()),
     ),
     planted(takes_int, "values.wide", samples=_matrix_and_integer, reference=lambda x, n: x.new_full((1,), n)),
+    planted(shares_scratch, "values.threads", reference=doubled),
+    planted(keeps_results, "values.growth", reference=doubled),
+    planted(never_frees, "values.growth", reference=doubled),
+    planted(remembers_argument, "values.stale", reference=doubled),
+    planted(finishes_later, "values.retained", reference=doubled),
     planted(moves_away, "values.state", reference=doubled),
     planted(silences_warnings, "values.state", reference=doubled),
     planted(double_default, "values.state", reference=doubled),
