@@ -13,7 +13,7 @@ import linecache
 import sys
 import textwrap
 from collections.abc import Callable, Iterable
-from types import FrameType
+from types import FrameType, ModuleType
 from typing import Any
 
 import torch
@@ -113,7 +113,7 @@ class _Watcher:
         """Whether an exception came from the watching, and not from what is watched."""
         self._places = places
         self._files = {file for file, _ in places}
-        self._statements = {place: _parsed(*place) for place in places}
+        self.statements = {place: _parsed(*place) for place in places}
 
     def enter(self, frame: FrameType, event: str, _: Any) -> Any:
         code = frame.f_code
@@ -145,25 +145,31 @@ class _Local:
         self._seen: set[tuple[str, int]] = set()
         self._arguments = _snapshot({n: frame.f_locals[n] for n in code.co_varnames[:count] if n in frame.f_locals})
         self._plain = not code.co_flags & 0x0C  # neither *args nor **kwargs
-        self._open: tuple[tuple[str, int], dict[str, tuple[Any, int]]] | None = None
+        self._open: dict[tuple[str, int], dict[str, tuple[Any, int]]] = {}
+        """What the statements took that are being run."""
 
     def step(self, frame: FrameType, event: str, arg: Any) -> None:
         """Look at a line that is about to run, or at the end of the function."""
-        if event in ("line", "return"):
-            if self._open is not None:
-                place, before = self._open
-                if event == "return" or not _within(self._watcher._statements[place], frame.f_lineno):
-                    self._open = None
-                    self._close(place, before, frame, arg if event == "return" else None)
-            for place in self._places:
-                known = self._watcher._statements[place]
-                first = known.node.lineno if known else place[1]
-                if event == "line" and frame.f_lineno == first and place not in self._seen:
-                    self._seen.add(place)
-                    self._open = (place, self._before(known, frame.f_locals)) if known else self._open
+        for place in list(self._open):
+            if event == "return" or (event == "line" and not self._at(place, frame.f_lineno)):
+                self._close(place, self._open.pop(place), frame, arg if event == "return" else None)
+        for place in self._places:
+            # the first line that Python runs of a statement need not be its first
+            if event == "line" and place not in self._seen and self._at(place, frame.f_lineno):
+                self._seen.add(place)
+                known = self._watcher.statements[place]
+                if known is not None:
+                    self._open[place] = self._before(known, frame.f_locals)
         if event == "return":
             for place in self._seen:
                 self._whole(place, frame, arg)
+
+    def _at(self, place: tuple[str, int], line: int) -> bool:
+        """Whether a line belongs to the statement at a place."""
+        known = self._watcher.statements[place]
+        if known is None:
+            return line == place[1]
+        return known.node.lineno <= line <= (known.node.end_lineno or known.node.lineno)
 
     def _before(self, known: _Statement, local: dict[str, Any]) -> dict[str, tuple[Any, int]]:
         values = {n: local[n] for n in known.reads if n in local}
@@ -176,7 +182,7 @@ class _Local:
         return _snapshot(values)
 
     def _close(self, place: tuple[str, int], before: dict[str, tuple[Any, int]], frame: FrameType, out: Any) -> None:
-        known = self._watcher._statements[place]
+        known = self._watcher.statements[place]
         if known is None or not isinstance(
             known.node, ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Return | ast.Expr
         ):
@@ -188,7 +194,7 @@ class _Local:
             if name in paths:
                 continue
             used = [p for p, owner in known.paths if owner == name and p in before]
-            if used and not _takes(value):
+            if used and not _takes(value) and not isinstance(value, ModuleType):
                 for path in used:
                     short = path.rpartition(".")[2]
                     short = f"{name}_{short}" if short in before or short in taken else short
@@ -226,10 +232,6 @@ class _Local:
         code = frame.f_code
         region = Region(*place, code.co_name, tuple(inputs), outputs, body, indirect, frame.f_globals, code.co_qualname)
         self._watcher.found.setdefault(place, []).append(region)
-
-
-def _within(known: _Statement | None, line: int) -> bool:
-    return known is not None and known.node.lineno <= line <= (known.node.end_lineno or known.node.lineno)
 
 
 def _parsed(file: str, line: int) -> _Statement | None:

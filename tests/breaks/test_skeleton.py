@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import expecttest
 import pytest
 import torch
@@ -21,10 +23,11 @@ def skeleton(fn, *args, every: bool = False) -> str:
     return text
 
 
-def run(text: str) -> dict:
-    """Define the operator, and run the test that comes with it."""
+def run(text: str, *, tier: str = "quick") -> dict:
+    """Define the operator, and run the test that comes with it, up to a tier."""
     names: dict = {}
     exec(text, names)
+    names["check_op"] = functools.partial(names["check_op"], tier=tier)
     (test,) = (value for name, value in names.items() if name.startswith("test_"))
     test()
     return names
@@ -62,7 +65,7 @@ def test_interp():
 # then wrappable.py:14 becomes
 #     y = interp(x, scale)""",
     )
-    made = run(text)["interp"]
+    made = run(text, tier="standard")["interp"]
     assert torch.equal(made(matrix(), 2.0) + 1, wrappable.assigned(matrix()))
 
 
@@ -85,6 +88,19 @@ def test_code_whose_statements_hand_on_arrays_is_wrapped_as_a_whole_function():
     assert "out = over_two_lines(x)" in text
     made = run(text)["over_two_lines_op"]
     assert torch.equal(made(matrix()), wrappable.over_two_lines(matrix()))
+
+
+def test_a_statement_may_go_over_many_lines():
+    text = skeleton(wrappable.over_many_lines)
+    assert "y = torch.from_numpy(np.interp(x.numpy(), KNOTS, [0.0, 1.0, 3.0])).to(x.dtype) + x\n" in text
+    assert torch.equal(run(text)["interp"](matrix()) + 1, wrappable.over_many_lines(matrix()))
+
+
+def test_a_module_that_is_imported_within_the_function_is_imported():
+    text = skeleton(wrappable.imports_within)
+    assert "import numpy as local\n" in text
+    assert "def interp(x: torch.Tensor) -> torch.Tensor:" in text
+    run(text)
 
 
 def test_a_number_becomes_a_tensor():
