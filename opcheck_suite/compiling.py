@@ -85,6 +85,26 @@ def prepare(*, compiler: bool = True) -> None:
 
         codecache.torch_key()
         cpu_vec_isa.pick_vec_isa()
+        _warm()
+
+
+def _warm() -> None:
+    """Compile something, so that what Inductor makes on first use is made once: more than a second for each child.
+
+    Not where there is another device: Dynamo would initialise it, and a child that is forked then cannot.
+    """
+    if torch.cuda.device_count() or torch.xpu.device_count() or torch.backends.mps.is_available():
+        return
+    from opcheck_suite import inductor
+
+    with settings(), inductor.hollow_kernels():
+        try:
+            torch.compile(lambda x: x.mT.contiguous(), backend="inductor")(torch.zeros(2, 3))
+        finally:
+            torch._dynamo.reset()
+
+
+_LOGGERS = ("torch._dynamo", "torch._guards", "torch._inductor", "torch._functorch", "torch.fx")
 
 
 @contextlib.contextmanager
@@ -96,7 +116,13 @@ def settings() -> Iterator[None]:
     import torch._functorch.config
     import torch._inductor.config
 
-    functorch: dict[str, Any] = {"error_on_custom_op_aliasing": True, "check_custom_op_aliasing": True}
+    functorch: dict[str, Any] = {
+        "error_on_custom_op_aliasing": True,
+        "check_custom_op_aliasing": True,
+        # What torch keeps on disk is found again by the graph and the names in it: after an edit of a fake kernel the
+        # program of the old one would be run. Kernels in C++ are kept by their source and are not concerned.
+        "enable_autograd_cache": False,
+    }
     known = {k: v for k, v in functorch.items() if hasattr(torch._functorch.config, k)}
     dynamo: dict[str, Any] = {
         # An op whose output shape depends on data breaks the graph by default; whether it can be captured at all is
@@ -104,7 +130,17 @@ def settings() -> Iterator[None]:
         "capture_dynamic_output_shape_ops": True,
         "suppress_errors": False,
         "disable": False,
+        # As without settings of the user: they come from the environment.
+        "capture_scalar_outputs": False,
+        "assume_static_by_default": True,
+        "automatic_dynamic_shapes": True,
+        "specialize_float": False,
+        # No profile of an earlier run decides which sizes are dynamic; every recompilation of a sweep is one.
+        "automatic_dynamic_local_pgo": False,
+        "automatic_dynamic_remote_pgo": False,
+        "recompile_limit": 64,
     }
+    dynamo = {k: v for k, v in dynamo.items() if hasattr(torch._dynamo.config, k)}
     import torch._dynamo.guards
 
     # Only measures, for a log line, and flushes the processor's caches to do so: a third of the time of a compilation.
@@ -113,12 +149,12 @@ def settings() -> Iterator[None]:
         if hasattr(torch._dynamo.guards, "profile_guard_manager")
         else contextlib.nullcontext()
     )
-    loggers = [logging.getLogger(name) for name in ("torch._dynamo", "torch._inductor", "torch._functorch", "torch.fx")]
+    loggers = [logging.getLogger(name) for name in _LOGGERS]
     levels = [logger.level for logger in loggers]
     with (
         torch._functorch.config.patch(**known) if known else contextlib.nullcontext(),
         torch._dynamo.config.patch(**dynamo),
-        torch._inductor.config.patch(compile_threads=1),
+        torch._inductor.config.patch(compile_threads=1, fx_graph_cache=False, size_asserts=True),
         unmeasured,
         warnings.catch_warnings(),
     ):
@@ -135,7 +171,7 @@ def settings() -> Iterator[None]:
 def trace(
     fn: Callable[..., Any],
     *args: Any,
-    backend: str = "eager",
+    backend: str | Callable[..., Any] = "eager",
     dynamic: bool | None = None,
     fullgraph: bool = False,
     kwargs: dict[str, Any] | None = None,
@@ -186,7 +222,7 @@ def trace(
             frames = utils.counters["frames"]
             torch._dynamo.reset()
     return Trace(
-        backend=backend,
+        backend=backend if isinstance(backend, str) else backend.__name__,
         graphs=tuple(graphs),
         breaks=breaks,
         recompiles=recompiles,
