@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import os
 import sys
 import traceback
@@ -42,6 +43,9 @@ def _parser() -> argparse.ArgumentParser:
         default=[],
         metavar="PATH",
         help="also write a report; its ending says how: .json, .md, .txt",
+    )
+    run.add_argument(
+        "-v", "--verbose", action="store_true", help="also print what checks that passed have to tell, such as figures"
     )
     run.set_defaults(run=_run)
 
@@ -114,7 +118,13 @@ def _parse(words: list[str]) -> argparse.Namespace:
     if unknown:
         if not unknown[0].startswith("-"):
             raise UsageError(f"unexpected argument {unknown[0]!r}")
-        flags = [f"--{d.field}" for d in options.DECLARATIONS] + ["--format", "--report", "--help", "--version"]
+        flags = [f"--{d.field}" for d in options.DECLARATIONS] + [
+            "--format",
+            "--report",
+            "--verbose",
+            "--help",
+            "--version",
+        ]
         raise UsageError(f"unknown option {unknown[0]!r}{did_you_mean(unknown[0].partition('=')[0], flags)}")
     return args
 
@@ -132,6 +142,8 @@ def _run(args: argparse.Namespace) -> int:
     engine.preflight(plan)
     with Progress(plan.units) as progress:
         report = engine.run(plan, listener=progress)
+    if args.verbose:
+        report = dataclasses.replace(report, options={**report.options, "verbose": True})
     return _finish(report, render, args.report)
 
 

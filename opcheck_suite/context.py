@@ -45,6 +45,10 @@ class Warned(Verdict):
     """The op has the property, with something its author should know."""
 
 
+class Noted(Verdict):
+    """The op has the property; there is something to tell of it that is no judgement, such as what it costs."""
+
+
 class Skipped(Verdict):
     """The check does not apply to the op or case."""
 
@@ -387,6 +391,10 @@ class Context:
     def warn(self, message: str) -> NoReturn:
         """End the check on this case with something the op's author should know."""
         raise Warned(message)
+
+    def note(self, message: str) -> NoReturn:
+        """End the check on this case: the op passes. The message is kept with the result: figures, what was seen."""
+        raise Noted(message)
 
     def skip(self, reason: str) -> NoReturn:
         """End the check on this case: it does not apply."""

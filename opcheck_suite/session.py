@@ -162,6 +162,8 @@ def _guard(check: Check, run: Callable[[], Any], case: Case | None) -> _Finding:
         return _Finding(case, outcome, str(verdict))
     except context.Warned as verdict:
         return _Finding(case, Outcome.WARN, str(verdict))
+    except context.Noted as verdict:
+        return _Finding(case, Outcome.PASS, str(verdict))
     except context.Skipped as verdict:
         return _Finding(case, Outcome.SKIP, str(verdict), ran=False)
     except context.NotExercised as verdict:
@@ -188,7 +190,8 @@ def _row(check: Check, sample: str, findings: list[_Finding], seconds: float) ->
     found = [f for f in findings if f.outcome is outcome]
     ran = sum(f.ran for f in findings)
     if outcome is Outcome.PASS:
-        return Row(sample, outcome, "", seconds, ran)
+        notes = dict.fromkeys(f.message for f in found if f.message)
+        return Row(sample, outcome, "\n".join(notes), seconds, ran)
     smallest = min(found, key=_size)
     message = smallest.message
     if outcome in (Outcome.SKIP, Outcome.NOT_EXERCISED):
