@@ -156,6 +156,27 @@ def _odd_sizes(case: Case) -> Iterator[Case]:
         yield dataclasses.replace(made, variant=f"sizes {', '.join(changed)}", group="resized")
 
 
+def sweep(case: Case, count: int, *, leading: bool) -> list[Case]:
+    """The case with all its sizes changed at once, ``count`` times, to primes above them that occur once.
+
+    With ``leading`` only numbers of rows change.
+    """
+    chosen = [size for size in _sizes(case) if size.leading or not leading]
+    taken = {size.value for size in _sizes(case)}
+    found = []
+    for _ in range(count if chosen else 0):
+        made: Case | None = case
+        changed = []
+        for size in chosen:
+            new = _prime(size, taken, grow=True)
+            taken.add(new)
+            made = resized(made, size.value, new) if made is not None else None
+            changed.append(f"{new}({size.place})")
+        if made is not None:
+            found.append(dataclasses.replace(made, variant=f"sizes {', '.join(changed)}", group="resized"))
+    return found
+
+
 @variant("large")
 def _large(case: Case) -> Iterator[Case]:
     """Sizes that exceed a block of threads or a tile, where the tensors stay small."""

@@ -139,7 +139,7 @@ SPECS = [BLEND, SCALE, DOUBLED, PICK, POSITIVES, TURNED]
 
 #: Ops that pass what does not apply to `BLEND`.
 _OTHERS = (
-    (SCALE, ("schema.overdeclared", "schema.version")),
+    (SCALE, ("schema.overdeclared", "schema.version", "compile.effects")),
     (
         PICK,
         ("registration.kernel_signature", "registration.number_as_string", "registration.symint", "values.refusals"),
