@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import dataclasses
 import os
 import sys
 import traceback
@@ -43,6 +44,9 @@ def _parser() -> argparse.ArgumentParser:
         default=[],
         metavar="PATH",
         help="also write a report; its ending says how: .json, .md, .txt",
+    )
+    run.add_argument(
+        "-v", "--verbose", action="store_true", help="also print what checks that passed have to tell, such as figures"
     )
     run.set_defaults(run=_run)
 
@@ -140,7 +144,8 @@ def _parse(words: list[str]) -> argparse.Namespace:
     if unknown:
         if not unknown[0].startswith("-"):
             raise UsageError(f"unexpected argument {unknown[0]!r}")
-        flags = [f"--{d.field}" for d in options.DECLARATIONS] + ["--format", "--report", "--help", "--version"]
+        flags = [f"--{d.field}" for d in options.DECLARATIONS]
+        flags += ["--format", "--report", "--verbose", "--help", "--version"]
         flags += ["--args", "--dynamic", "--backend", "--op"] if args.verb == "breaks" else []
         raise UsageError(f"unknown option {unknown[0]!r}{did_you_mean(unknown[0].partition('=')[0], flags)}")
     return args
@@ -159,6 +164,8 @@ def _run(args: argparse.Namespace) -> int:
     engine.preflight(plan)
     with Progress(plan.units) as progress:
         report = engine.run(plan, listener=progress)
+    if args.verbose:
+        report = dataclasses.replace(report, options={**report.options, "verbose": True})
     return _finish(report, render, args.report)
 
 

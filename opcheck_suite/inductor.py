@@ -102,16 +102,26 @@ def recording(recorder: Recorder) -> Backend:
     return backend
 
 
+def has_lowering(op: Any) -> bool:
+    """Whether someone has told Inductor what to generate in place of the op, so that it does not call it."""
+    from torch._inductor import lowering
+
+    return op in lowering.lowerings and op not in lowering.fallbacks
+
+
 @contextlib.contextmanager
-def without_generated_kernels() -> Iterator[None]:
+def without_generated_kernels(op: Any) -> Iterator[None]:
     """Have Inductor call the kernels that torch has, where it can; passes, order and arguments of calls stay as they
     are.
 
-    To generate one in C++ costs seconds. A torch that lacks the setting generates.
+    To generate one in C++ costs seconds. A torch that lacks the setting generates, and so does one for an op with a
+    lowering, which would be left out otherwise.
     """
     import torch._inductor.config as config
 
-    known: dict[str, Any] = {"fallback_by_default": True} if hasattr(config, "fallback_by_default") else {}
+    known: dict[str, Any] = {}
+    if hasattr(config, "fallback_by_default") and not has_lowering(op):
+        known["fallback_by_default"] = True
     with config.patch(**known) if known else contextlib.nullcontext():
         yield
 

@@ -30,7 +30,8 @@ MARKS = {
 
 def render(report: Report) -> str:
     """Environment, matrix, what is wrong, and the summary."""
-    parts = [header(report), table(report), failures(report), notes(report), summary(report)]
+    told = figures(report) if report.options.get("verbose") else ""
+    parts = [header(report), table(report), failures(report), notes(report), told, summary(report)]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -134,6 +135,17 @@ def notes(report: Report) -> str:
         for (check, reason), names in grouped.items():
             lines.append(f"{title}  {check}: {reason}\n  {_some(dict.fromkeys(names))}")
     return "\n".join(lines)
+
+
+def figures(report: Report) -> str:
+    """What checks that passed have to tell, such as figures: a block for each."""
+    blocks = []
+    for r in report.results:
+        if r.outcome is Outcome.PASS and r.message:
+            sample = f"  sample '{r.sample}'" if r.sample else ""
+            lines = [f"{r.check}  {r.op}{sample}", *(f"  {line}" for line in r.message.splitlines())]
+            blocks.append("\n".join(lines))
+    return "\n".join(blocks)
 
 
 def _by_reason(grouped: dict[tuple[str, str], list[str]]) -> dict[tuple[str, str], list[str]]:

@@ -219,7 +219,7 @@ SPECS = [BLEND, SCALE, DOUBLED, PICK, POSITIVES, TURNED, ORDERED, SQUARED, QUADR
 
 #: Ops that pass what does not apply to `BLEND`.
 _OTHERS = (
-    (SCALE, ("schema.overdeclared", "schema.version")),
+    (SCALE, ("schema.overdeclared", "schema.version", "compile.effects")),
     (
         PICK,
         (

@@ -50,7 +50,6 @@ def _sizes(ctx, case):
     import torch
 
     from opcheck_suite import sweeps
-    from opcheck_suite.costs import number
 
     others = sweeps.resized(ctx, case)
     if not others:
@@ -58,6 +57,11 @@ def _sizes(ctx, case):
     cases = [case, *others]
     alike = ctx.deterministic
     plain = sweeps.run(ctx, cases, backend="eager", dynamic=None)
+    if any("[]" in str(r.type) or "List" in str(r.type) for r in ctx.info.schema.returns):
+        # How many tensors are in a list must be known when code is compiled, and may follow from a size.
+        if alike and plain.trace.error is None and (text := sweeps.difference(ctx, cases, plain)):
+            ctx.fail(f"other sizes give another result: {text}")
+        return [_recompiled(others, plain)], ""
     backend = "eager" if ctx.info.returns_alias else "aot_eager"
     marked = sweeps.run(ctx, cases, backend=backend, dynamic=True, mark=torch._dynamo.mark_dynamic)
     warning = ""
@@ -79,10 +83,17 @@ def _sizes(ctx, case):
     unbacked = sweeps.run(ctx, cases, backend="eager", dynamic=None, mark=torch._dynamo.decorators.mark_unbacked)
     if alike and (text := sweeps.difference(ctx, cases, unbacked)):
         ctx.fail(f"sizes marked by mark_unbacked give another result: {text}")
-    notes = [f"{number(len(others), 'other size')}: {number(len(plain.guards), 'recompilation')}"]
+    notes = [_recompiled(others, plain)]
     if unbacked.trace.error is not None:
-        notes.append(f"sizes cannot be unbacked: {ctx.describe_error(unbacked.trace.error)}")
+        reason = ctx.describe_error(unbacked.trace.error).partition(" (unhinted")[0]
+        notes.append(f"sizes cannot be unbacked: {reason}")
     return notes, warning
+
+
+def _recompiled(others, sweep):
+    from opcheck_suite.costs import number
+
+    return f"{number(len(others), 'other size')}: {number(len(sweep.guards), 'recompilation')}"
 
 
 def _calls(cases):
