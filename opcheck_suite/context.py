@@ -24,12 +24,12 @@ from opcheck_suite.model import OpSpec
 
 T = TypeVar("T")
 
-#: (what is about to run, key of the case, its group, with a question mark if the call may be invalid). From the
-#: last one the parent knows what a dead child was doing.
-Announce = Callable[[str, str, str], None]
+#: (what is about to run, key of the case, its group, with a question mark if the call may be invalid, the call in
+#: words). From the last one the parent knows what a dead child was doing.
+Announce = Callable[[str, str, str, str], None]
 
 
-def silent(what: str, key: str, group: str) -> None:
+def silent(what: str, key: str, group: str, call: str) -> None:
     """Announce nothing: there is no parent."""
 
 
@@ -120,6 +120,7 @@ class Context:
         device: str,
         dtype: Any = None,
         seed: int = 0,
+        only: tuple[str, ...] = (),
         announce: Announce = silent,
     ) -> None:
         self.spec = spec
@@ -127,6 +128,8 @@ class Context:
         self.device = device
         self.dtype = dtype
         self.seed = seed
+        self.only = only
+        """Names or globs of the samples that are looked at; all, if there are none."""
         self.deadly: dict[str, str] = {}
         """What killed an earlier child, as ``eager:`` or ``fake:`` and a case's key -> how."""
         self._announce = announce
@@ -139,7 +142,7 @@ class Context:
         """The spec's samples on this device. Raises `specs.SpecError` when they cannot be made."""
 
         def make() -> list[Case]:
-            found = specs.samples(self.spec, device=self.device, dtype=self.dtype, info=self.info)
+            found = specs.samples(self.spec, device=self.device, dtype=self.dtype, info=self.info, only=self.only)
             return [cases.of_sample(self.info, sample, self.device) for sample in found]
 
         return self.memo("samples", make)
@@ -359,7 +362,8 @@ class Context:
 
     def announce(self, what: str, case: Case) -> None:
         """Tell the parent what is about to run."""
-        self._announce(what, case.key, (case.group or "sample") + ("?" if case.uncertain else ""))
+        call = self.memo(("described", case.key), case.describe) if what != "check" else ""
+        self._announce(what, case.key, (case.group or "sample") + ("?" if case.uncertain else ""), call)
 
     # -- verdicts
 
@@ -372,13 +376,14 @@ class Context:
         exact: bool = False,
         tolerances: tuple[float, float] | None = None,
         growth: float = 1.0,
+        coarse: Any = None,
     ) -> str | None:
         """How two nests of outputs differ, with the given tolerances or the spec's; None when they agree.
 
-        See `compare.values` for ``growth``.
+        See `compare.values` for ``growth`` and ``coarse``.
         """
         tolerances = (0.0, 0.0) if exact else tolerances or self.spec.tolerances
-        return compare.values(actual, expected, tolerances=tolerances, names=names, growth=growth)
+        return compare.values(actual, expected, tolerances=tolerances, names=names, growth=growth, coarse=coarse)
 
     def fail(self, message: str) -> NoReturn:
         """End the check on this case: the op is at fault. The message's first line says how, with values."""

@@ -43,9 +43,17 @@ class _Finding:
 class Session:
     """The checks of one op. Contexts, and with them memoised runs, live as long as the session."""
 
-    def __init__(self, entry: specs.Entry, *, seed: int = 0, announce: context.Announce = context.silent) -> None:
+    def __init__(
+        self,
+        entry: specs.Entry,
+        *,
+        seed: int = 0,
+        only: tuple[str, ...] = (),
+        announce: context.Announce = context.silent,
+    ) -> None:
         self.entry = entry
         self._seed = seed
+        self._only = only
         self._announce = announce
         self._contexts: dict[tuple[str, str], Context] = {}
 
@@ -60,6 +68,7 @@ class Session:
                 device=device,
                 dtype=getattr(torch, dtype) if dtype else None,
                 seed=self._seed,
+                only=self._only,
                 announce=self._announce,
             )
         return self._contexts[key]
@@ -89,14 +98,14 @@ class Session:
 
     def _over_samples(self, check: Check, ctx: Context, done: frozenset[str]) -> Iterator[Row]:
         start = time.perf_counter()
-        self._announce("samples", "", "")
+        self._announce("samples", "", "", "")
         try:
             samples = ctx.samples
         except (specs.SpecError, registry.UsageError) as error:
             yield Row("", Outcome.ERROR, f"the spec is at fault: {error}", detail=traceback.format_exc())
             return
         if not samples:
-            yield Row("", Outcome.NOT_EXERCISED, "the op has no samples")
+            yield Row("", Outcome.NOT_EXERCISED, "no sample is chosen" if ctx.only else "the op has no samples")
             return
         seen = set()
         lacking: list[str] = []
@@ -144,7 +153,7 @@ def inapplicable(check: Check, ctx: Context) -> tuple[Outcome, str] | None:
     """Why a check is not run on an op at all, as the outcome and the reason; None when it is run."""
     if not ctx.info.is_operator and check.id != "registration.operator":
         return Outcome.SKIP, "a plain function, not an operator: see registration.operator"
-    if check.tier != "static" and ctx.info.kernel_for(ctx.device) is None:
+    if check.tier != "static" and not ctx.info.serves(ctx.device):
         if ctx.spec.devices is None and ctx.device != "cpu":
             return Outcome.SKIP, f"the op has no kernel for {ctx.device}"
         return Outcome.NOT_EXERCISED, f"no kernel for {ctx.device}: see registration.kernel"

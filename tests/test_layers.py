@@ -18,7 +18,7 @@ ARROWS = {
     "engine": ("engine audit", "session isolate specs options tool registry model"),
     "report": ("reports progress", "registry model"),
     "session": ("session", "context specs tool registry model"),
-    "context": ("context fakepairs compilepairs gradients mapped pykernel signatures", "specs tool model"),
+    "context": ("context fakepairs compilepairs gradients mapped pykernel rounding signatures", "specs tool model"),
     "specs": ("specs", "tool registry model"),
     "check": ("checks", "context tool registry"),
     "tool": ("compare compiling devices fakes inputs ops reserved state", "registry model"),

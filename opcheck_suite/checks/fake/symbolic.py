@@ -10,7 +10,8 @@ _SIZES = (2, 3, 5, 6, 7, 8, 12, 16, 17, 20, 32, 33, 64, 65, 100, 131, 257)
     id="fake.symbolic",
     title="The fake kernel depends on the values of sizes",
     what=(
-        "Calls the fake kernel with symbols for sizes and collects the conditions that it relied on. A condition is a "
+        "Calls the fake kernel with symbols for sizes, and for arguments declared SymInt, and collects the conditions "
+        "that it relied on. A condition is a "
         "failure when the op accepts sizes that violate it; conditions that the op itself demands are right."
     ),
     why=(
@@ -72,7 +73,22 @@ def _violate(ctx, case, condition, places):
             made = sizes.resized(case, old, new)
             if made is None:
                 break
+            if _numbers(ctx, made) != _numbers(ctx, case):
+                break  # a number that the schema does not declare as a size: see registration.symint
             made = dataclasses.replace(made, variant=f"size {new}({name} dim {dim})", group="resized")
             if ctx.attempt(made) is not None:
                 return made
     return None
+
+
+def _numbers(ctx, case):
+    """The values of arguments declared int, alone or in lists: constants to a compiler."""
+    from opcheck_suite import fakes
+
+    symbolic = fakes.declared_sizes(ctx.info)
+    return {n: v for n, v in case.bound().items() if n not in symbolic and _integers(v)}
+
+
+def _integers(value):
+    items = value if isinstance(value, list | tuple) else [value]
+    return all(isinstance(v, int) for v in items)
