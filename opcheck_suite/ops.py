@@ -203,6 +203,11 @@ class OpInfo:
         """Whether any argument is a tensor or holds tensors."""
         return any("Tensor" in str(a.type) for a in self.schema.arguments)
 
+    @property
+    def takes_integers(self) -> bool:
+        """Whether any argument is an integer or a symbolic one."""
+        return any(str(a.real_type) in ("int", "SymInt") for a in self.schema.arguments)
+
 
 def _unwrap(func: Callable[..., Any]) -> Callable[..., Any]:
     """The user's function inside the closure that ``register_fake`` makes of it."""

@@ -6,7 +6,7 @@ Sizes that are equal in a sample change together, since an op's arguments are re
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -16,12 +16,17 @@ from opcheck_suite.inputs.cases import Case
 from opcheck_suite.inputs.relations import Kind
 from opcheck_suite.inputs.variants import variant
 
+Resize = Callable[[torch.Tensor, list[int]], torch.Tensor]
 
-def resized(case: Case, old: int, new: int, *, kinds: dict[str, Kind] | None = None) -> Case | None:
+
+def resized(
+    case: Case, old: int, new: int, *, how: Resize | None = None, kinds: dict[str, Kind] | None = None
+) -> Case | None:
     """The case with every size equal to ``old`` made ``new``; None where that could break a relation between arguments.
 
     Integer arguments equal to the size change with it, and integer tensors as what they hold demands; see `relations`.
-    Left alone: integer tensors that may index into what shrinks, and lists of integers that sum to the size.
+    Left alone: integer tensors that may index into what shrinks, and lists of integers that sum to the size. ``how``
+    makes a tensor of another shape; by default values are repeated.
     """
     kinds = relations.kinds(case) if kinds is None else kinds
     fixed = relations.fixed(case, kinds)
@@ -40,7 +45,7 @@ def resized(case: Case, old: int, new: int, *, kinds: dict[str, Kind] | None = N
             touched = touched or made is not t
             changes[name] = made
         elif old in t.shape:
-            made = _resized_leaf(case, name, t.detach(), old, new, kind)
+            made = _resized_leaf(case, name, t.detach(), old, new, kind, how or _resize)
             if made is None:
                 return None
             changes[name] = made
@@ -83,7 +88,7 @@ def _resized_leaf(case: Case, name: str, t: torch.Tensor, old: int, new: int, ki
     if kind is None or kind is Kind.POSITIONS:
         if kind is not None and new < old and tied and bool((t >= new).any()):
             return None  # positions beyond what the other argument is cut to
-        return _resize(t, [new if size == old else size for size in t.shape])
+        return how(t, [new if size == old else size for size in t.shape])
     made: torch.Tensor | None = t
     for dim, size in enumerate(t.shape):
         if size == old and made is not None:

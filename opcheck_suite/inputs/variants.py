@@ -12,7 +12,7 @@ from opcheck_suite.inputs.cases import Case
 
 Generator = Callable[[Case], Iterator[Case]]
 _GROUPS: dict[str, list[Generator]] = {}
-_MODULES = ("layouts", "sizes", "arguments", "dtypes", "content")
+_MODULES = ("layouts", "sizes", "arguments", "dtypes", "content", "huge")
 
 
 def variant(group: str) -> Callable[[Generator], Generator]:

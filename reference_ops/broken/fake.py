@@ -145,7 +145,7 @@ def _(x: Tensor) -> tuple[Tensor, int]:
 @torch.library.custom_op("broken_fake::counted_once", mutates_args=())
 def counted_once(x: Tensor) -> tuple[Tensor, int]:
     """The number of rows in the author's sample is what the fake kernel always returns."""
-    return doubled(x), x.shape[0]
+    return doubled(x), x.shape[0] if x.dim() else 1
 
 
 @counted_once.register_fake
@@ -248,6 +248,15 @@ def _(x: Tensor) -> Tensor:
 
 _BOTH = ("cpu", "cuda")
 
+
+@torch.library.custom_op("broken_fake::forgets_scalars", mutates_args=())
+def forgets_scalars(x: Tensor) -> Tensor:
+    """A tensor of any rank is taken, save that the last size of a scalar is asked for; the fake kernel does not."""
+    return doubled(x) / x.shape[-1]
+
+
+forgets_scalars.register_fake(like)
+
 FAULTS: list[Fault] = [
     planted(refuses_one_row, "fake.runs", reference=doubled),
     # torch's utils call the fake kernel on the sample
@@ -268,6 +277,7 @@ FAULTS: list[Fault] = [
     planted(transposes_argument, "fake.purity", reference=lambda x: x.t() * 2),
     planted(takes_any_type, "fake.refusals", reference=doubled),
     planted(takes_any_size, "fake.refusals", reference=doubled),
+    planted(forgets_scalars, "fake.refusals"),
     planted(fixes_rows, "fake.symbolic", reference=doubled),
     planted(branches_on_size, "fake.symbolic", reference=doubled),
     planted(padded_blocks, "fake.symbolic", reference=doubled),

@@ -101,6 +101,13 @@ _PICK = define(_LIBRARY, "pick", "(Tensor x, Tensor index, int power, str order=
 _SCALE = define(_LIBRARY, "scale", "(Tensor(a!) x, float factor) -> ()", _scale, _nothing)
 
 
+@torch.library.register_vmap(_SCALE, lib=_LIBRARY)
+def _(info: Any, dims: tuple[int | None, ...], x: Tensor, factor: float) -> tuple[None, None]:
+    """Every element is scaled alike, wherever the batch dimension is."""
+    torch.ops.broken_good.scale(x, factor)
+    return None, None
+
+
 def _two_matrices_and_number(device: str, dtype: torch.dtype | None) -> Iterator[Sample]:
     for sample in two_matrices(device, dtype):
         yield Sample((*sample.args, 0.5), name="two matrices and a number")
@@ -142,7 +149,13 @@ _OTHERS = (
     (SCALE, ("schema.overdeclared", "schema.version")),
     (
         PICK,
-        ("registration.kernel_signature", "registration.number_as_string", "registration.symint", "values.refusals"),
+        (
+            "registration.kernel_signature",
+            "registration.number_as_string",
+            "registration.symint",
+            "values.refusals",
+            "values.wide",
+        ),
     ),
     (POSITIVES, ("fake.bounds", "fake.scalars")),
     (TURNED, ("transform.vmap",)),

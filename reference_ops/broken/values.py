@@ -134,8 +134,10 @@ no_grad_for_ever.register_fake(like)
 def stops_at_a_block(x: Tensor) -> Tensor:
     """The elements of a row beyond its first 128 are not computed: there is one block of threads for each row."""
     out = torch.zeros_like(x, memory_format=torch.contiguous_format)
-    out[..., :128] = x[..., :128] * 2
-    return out
+    if x.dim():
+        out[..., :128] = x[..., :128] * 2
+        return out
+    return out.copy_(x * 2)
 
 
 stops_at_a_block.register_fake(like)
@@ -209,6 +211,36 @@ def _matrix_and_index(device: str, dtype: torch.dtype | None) -> Iterator[Sample
     yield Sample((normal(3, 4, device=device, dtype=dtype), index), name="matrix and index")
 
 
+@torch.library.custom_op("broken_values::counts_in_32_bits", mutates_args=())
+def counts_in_32_bits(x: Tensor) -> Tensor:
+    """The number of elements is held in a C int."""
+    return x.new_full((1,), ctypes.c_int32(x.numel()).value)
+
+
+def _one(x: Tensor, *_: object) -> Tensor:
+    return x.new_empty(1)
+
+
+counts_in_32_bits.register_fake(_one)
+
+
+@torch.library.custom_op("broken_values::takes_int", mutates_args=())
+def takes_int(x: Tensor, n: int) -> Tensor:
+    """An integer argument goes through a C int."""
+    return x.new_full((1,), ctypes.c_int32(n).value)
+
+
+takes_int.register_fake(_one)
+
+
+def _matrix_and_integer(device: str, dtype: torch.dtype | None) -> Iterator[Sample]:
+    yield Sample((normal(3, 4, device=device, dtype=torch.float64), 7), name="matrix and integer")
+
+
+def _double_matrix(device: str, dtype: torch.dtype | None) -> Iterator[Sample]:
+    yield Sample((normal(3, 4, device=device, dtype=torch.float64),), name="float64 matrix")
+
+
 FAULTS: list[Fault] = [
     planted(refuses_sample, "values.runs"),
     planted(drops_tail, "values.reference", reference=doubled),
@@ -226,6 +258,13 @@ FAULTS: list[Fault] = [
     planted(empty_sum, "values.empty", reference=torch.sum),
     planted(empty_reads_first, "values.empty", "crash", reference=doubled),
     planted(counts_calls, "values.repeatable", reference=doubled),
+    planted(
+        counts_in_32_bits,
+        "values.wide",
+        samples=_double_matrix,
+        reference=lambda x: x.new_full((1,), x.numel()),
+    ),
+    planted(takes_int, "values.wide", samples=_matrix_and_integer, reference=lambda x, n: x.new_full((1,), n)),
     planted(moves_away, "values.state", reference=doubled),
     planted(silences_warnings, "values.state", reference=doubled),
     planted(double_default, "values.state", reference=doubled),

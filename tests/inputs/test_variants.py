@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from opcheck_suite import Sample, ops
-from opcheck_suite.inputs import cases, layouts, tensors, variants
+from opcheck_suite.inputs import cases, huge, layouts, tensors, variants
 from tests.fixtures import harness_ops
 
 LAYOUTS = ("noncontiguous", "offset")
@@ -154,6 +154,8 @@ def test_variants_do_not_touch_the_sample():
 def fitting(group):
     """A sample of which the group makes variants; ranks stay as they are beside positions."""
     floats = harness_ops.matrix()
+    if group == "huge":
+        return case("sized", floats, 7)
     if group in ("ranks", "broadcast"):
         return case("two", floats, floats.clone())
     return case("all", floats, floats.clone(), torch.tensor([0, 1]), 2.5, True)
@@ -238,3 +240,31 @@ def test_tensors_without_plain_storage_have_no_variants():
 
 def test_every_group_makes_variants():
     assert [group for group in variants.groups() if not variants.derive(fitting(group), group)] == []
+
+
+def test_huge_tensors_take_no_memory():
+    (made,) = huge.longer(case("two", torch.ones(4, 8), torch.ones(4, 8)), huge.BEYOND)
+    for _, t in made.leaves():
+        assert t.numel() > 2**31
+        assert t.untyped_storage().nbytes() == 4 * 4
+    assert made.variant == "2,147,483,649 elements"
+    assert not list(huge.longer(case("written", torch.ones(4), torch.ones(4)), huge.BEYOND))
+
+
+def test_huge_numbers_have_the_lower_bits_of_the_sample_and_are_no_sizes():
+    (made,) = huge.higher(case("two", torch.ones(4), torch.ones(4), 7), huge.WRAP)
+    assert made.bound()["n"] == 7 + 2**32
+    assert not list(huge.higher(case("sized", torch.ones(4), 4), huge.WRAP))
+
+
+@pytest.mark.parametrize("n", [0, 1])
+def test_what_is_huge_is_tried_smaller_first(n):
+    sample = case("two", torch.ones(4), torch.ones(4), 7)
+    made = variants.derive(sample, "huge")[n]
+    (first, step), (second, last) = huge.smaller(sample, made)
+    assert (step, last) == (2**7, (2**32, 2**31 + 1)[n == 0] / 2**20)
+    if n == 0:
+        assert [t.numel() for _, t in first.leaves()] == [2**13] * 2
+        assert [t.numel() for _, t in second.leaves()] == [2**20] * 2
+    else:
+        assert (first.bound()["n"], second.bound()["n"]) == (7 + 2**13, 7 + 2**20)

@@ -8,7 +8,8 @@ from opcheck_suite.registry import check
     title="The fake kernel accepts what the op refuses",
     what=(
         "Derives inputs of other sizes, in float32 and in float64; where the op raises, the fake kernel must raise as "
-        "well. Inputs with integer tensors are left out, since the op may refuse their values, which a fake kernel "
+        "well. So it must for scalars, where the op takes tensors of more dimensions and meets an IndexError on them. "
+        "Inputs with integer tensors are left out, since the op may refuse their values, which a fake kernel "
         "cannot see."
     ),
     why=(
@@ -21,7 +22,7 @@ from opcheck_suite.registry import check
     ),
     docs="https://docs.pytorch.org/docs/stable/library.html#torch.library.register_fake",
     tier="quick",
-    variants=("resized", "empty", "floats"),
+    variants=("resized", "empty", "floats", "ranks"),
     applies=lambda ctx: (
         "the op takes no tensor"
         if not ctx.info.takes_tensors
@@ -44,8 +45,16 @@ def refusals(ctx, case):
     run = ctx.eager(case)
     if run.error is None:
         return
+    if case.group == "ranks" and not _scalar_forgotten(ctx, case, run.error):
+        ctx.skip("the op may be meant for tensors of certain ranks")
     if ctx.fake(case).error is None and not ctx.fake(case).unsupported:
         ctx.fail(f"the op refuses this call, the fake kernel does not: {ctx.describe_error(run.error)}")
+
+
+def _scalar_forgotten(ctx, case, error):
+    """Whether an op takes tensors with more dimensions, and on scalars indexes sizes that are not there."""
+    more = [v for v in ctx.variants(ctx.sample_of(case), "ranks") if v.variant != case.variant]
+    return isinstance(error, IndexError) and bool(more) and all(ctx.eager(v).error is None for v in more)
 
 
 def _all_changed(ctx, case):
