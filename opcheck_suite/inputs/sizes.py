@@ -82,7 +82,9 @@ def _offsets(case: Case, name: str, t: torch.Tensor, old: int, new: int, kinds: 
     return relations.extended(kind, t, 0, new, tied=True)
 
 
-def _resized_leaf(case: Case, name: str, t: torch.Tensor, old: int, new: int, kind: Kind | None) -> torch.Tensor | None:
+def _resized_leaf(
+    case: Case, name: str, t: torch.Tensor, old: int, new: int, kind: Kind | None, how: Resize
+) -> torch.Tensor | None:
     """A tensor with other sizes; integers hold what fits these."""
     tied = any(n != name and old in other.shape for n, other in case.leaves())
     if kind is None or kind is Kind.POSITIONS:
