@@ -32,7 +32,7 @@ def values(
     outputs are sums, so many more roundings may add up. With ``coarse``, floating-point outputs get the default
     tolerances of that dtype where these are wider than their own.
     """
-    a, b = pytree.tree_leaves(actual), pytree.tree_leaves(expected)
+    a, b = pytree.tree_leaves(_members(actual)), pytree.tree_leaves(_members(expected))
     if len(a) != len(b):
         return f"{len(a)} outputs, expected {len(b)}"
     for n, (x, y) in enumerate(zip(a, b, strict=True)):
@@ -40,6 +40,15 @@ def values(
         if text := leaf(x, y, tolerances=tolerances, name=name, growth=growth, coarse=coarse):
             return text
     return None
+
+
+def _members(tree: Any) -> Any:
+    """The nest with the members of nested tensors in their place."""
+
+    def members(t: torch.Tensor) -> Any:
+        return list(t.detach().unbind()) if t.is_nested else t
+
+    return tensors.map_tensors(members, tree)
 
 
 def leaf(

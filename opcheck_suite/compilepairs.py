@@ -19,6 +19,9 @@ def ready(ctx: Context, case: Case) -> None:
     returns = ctx.info.schema.returns
     if returns and not ctx.info.mutated and not any("Tensor" in str(r.type) for r in returns):
         ctx.skip("torch puts no op into a graph that returns numbers alone")
+    tensors_met = tensors.tensors([case.args, case.kwargs, ctx.require(case).outputs])
+    if kinds := {compiling.beyond(t) for t in tensors_met} - {""}:
+        ctx.skip(f"torch.compile does not take {', '.join(sorted(kinds))} tensors")
     if ctx.require(case).left_behind:
         ctx.not_exercised("the call leaves the process changed: see values.state")
     fake = ctx.fake(case)

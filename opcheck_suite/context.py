@@ -147,6 +147,14 @@ class Context:
 
         return self.memo("samples", make)
 
+    @property
+    def given_for_cpu(self) -> bool:
+        """Whether the spec holds samples as they are, on the CPU, and not a function that makes them for a device."""
+        given = self.spec.samples
+        if callable(given) or hasattr(given, "example"):
+            return False
+        return any(t.device.type == "cpu" for case in self.samples for t in tensors.tensors([case.args, case.kwargs]))
+
     def sample_of(self, case: Case) -> Case:
         """The sample that a case is or is derived from."""
         return next(sample for sample in self.samples if sample.sample == case.sample)

@@ -268,7 +268,7 @@ class _Job:
         self._at: tuple[str, str, str, str] = ("", "", "", "")
         self._last_call = ""
         self._doubtful = ""
-        self._fresh = True
+        self._fresh, self._broken = True, ""
         self._step_started = time.perf_counter()
         self._no_samples = ""
 
@@ -334,6 +334,8 @@ class _Job:
             what, _, group, call = self._at
             self._last_call = call or self._last_call
             self._doubtful = call if what == "eager" and group.endswith("?") else self._doubtful
+        elif "broken" in event:
+            self._broken = event["broken"]
         elif "row" in event:
             row = Row(**event["row"] | {"outcome": Outcome(event["row"]["outcome"])})
             self._results.append(_result(self._queue[0], row))
@@ -360,6 +362,12 @@ class _Job:
         group = group.rstrip("?")
         sample, _, variant = key.partition("|")
         self._deaths += 1
+        if self._broken:
+            text = f"the harness itself failed in {unit.check}, which says nothing of the op"
+            self._record(unit, Row(sample, Outcome.ERROR, text, detail=self._broken))
+            self._broken = ""
+            yield from self._finish()
+            return
         if what in ("", "samples") and self._last_call and not self._fresh and self._deaths < _MOST_DEATHS:
             self._results.append(_result(unit, self._late(death)))
             self._command()
@@ -378,7 +386,7 @@ class _Job:
         )
         text = f"{kind} on {label}: {death.how}"
         if outcome is Outcome.WARN:
-            text += "; if the op relies on that size, it should refuse others with TORCH_CHECK"
+            text += "; if the op relies on what was changed, it should refuse other calls with TORCH_CHECK"
         last = self._deaths >= _MOST_DEATHS
         if last:
             text += f"; after {self._deaths} such ends the check's other samples are given up"

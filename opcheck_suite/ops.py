@@ -35,6 +35,9 @@ BACKENDS = {
     "privateuseone": "PrivateUse1",
 }
 
+#: What stands before a backend's name in the dispatch keys of its tensors that are not plain and dense.
+_KINDS = ("", "Sparse", "SparseCsr", "Quantized", "NestedTensor", "Mkldnn")
+
 #: Namespaces of the operators that PyTorch itself is made of.
 TORCHS_OWN = ("aten", "prim", "prims")
 
@@ -94,9 +97,7 @@ class OpInfo:
     def kernel_for(self, device: str) -> str | None:
         """The dispatch key whose kernel runs for tensors of a device type, or None."""
         backend = BACKENDS.get(device, device.upper())
-        if backend in self.kernels:
-            return backend
-        return self.composite
+        return next((key for kind in _KINDS if (key := kind + backend) in self.kernels), self.composite)
 
     def serves(self, device: str) -> bool:
         """Whether a call with tensors of a device type finds a kernel, be it one for autograd that does the work."""
@@ -108,7 +109,7 @@ class OpInfo:
     @property
     def devices(self) -> tuple[str, ...]:
         """Device types that have a kernel of their own, or ``("cpu",)`` for composite ops."""
-        own = tuple(device for device, key in BACKENDS.items() if key in self.kernels)
+        own = tuple(d for d, key in BACKENDS.items() if any(kind + key in self.kernels for kind in _KINDS))
         return own or (("cpu",) if self.composite else ())
 
     @property
@@ -248,6 +249,16 @@ def info(op: Any) -> OpInfo:
     if definition is not None:  # the dispatcher only knows that torch.library made it
         where = _short(_source(definition._init_fn)) or where
     return OpInfo(name=name, op=overload, kernels=kernels, where=where, definition=definition)
+
+
+def registered(info: OpInfo) -> bool:
+    """Whether an operator is the one that is registered under its name. Calling another runs memory that was freed."""
+    if not info.is_operator:
+        return True
+    try:
+        return resolve(info.name) is info.op
+    except UsageError:
+        return False
 
 
 def _source(fn: Any) -> str:

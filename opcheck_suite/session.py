@@ -7,12 +7,14 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator
+from math import prod
 from typing import Any
 
 import torch
 
-from opcheck_suite import context, registry, specs
+from opcheck_suite import context, ops, registry, specs
 from opcheck_suite.context import Context
+from opcheck_suite.inputs import tensors
 from opcheck_suite.inputs.cases import Case
 from opcheck_suite.model import Check, Outcome, Unit, worst
 
@@ -154,9 +156,11 @@ def inapplicable(check: Check, ctx: Context) -> tuple[Outcome, str] | None:
     if not ctx.info.is_operator and check.id != "registration.operator":
         return Outcome.SKIP, "a plain function, not an operator: see registration.operator"
     if check.tier != "static" and not ctx.info.serves(ctx.device):
-        if ctx.spec.devices is None and ctx.device != "cpu":
+        if ctx.spec.devices is None and (ctx.device != "cpu" or (ctx.info.devices and not ctx.given_for_cpu)):
             return Outcome.SKIP, f"the op has no kernel for {ctx.device}"
         return Outcome.NOT_EXERCISED, f"no kernel for {ctx.device}: see registration.kernel"
+    if check.tier != "static" and not ops.registered(ctx.info):
+        return Outcome.NOT_EXERCISED, "the op object is not the registered operator: see registration.handle"
     if check.applies is not None and (reason := check.applies(ctx)) is not None:
         return Outcome.SKIP, reason
     return None
@@ -224,4 +228,4 @@ def _size(finding: _Finding) -> tuple[bool, int]:
     """The sample itself first, then the variant with the fewest elements."""
     if finding.case is None:
         return False, 0
-    return bool(finding.case.variant), sum(t.numel() for _, t in finding.case.leaves())
+    return bool(finding.case.variant), sum(prod(tensors.sizes(t)) for _, t in finding.case.leaves())

@@ -135,8 +135,10 @@ class _Size:
 
 
 def _sizes(case: Case) -> list[_Size]:
-    """The distinct sizes above one in a sample."""
+    """The distinct sizes above one in a sample; none where an argument is no plain tensor."""
     found: dict[int, _Size] = {}
+    if not all(tensors.strided(t) for _, t in case.leaves()):
+        return []
     vectors = all(t.dim() < 2 for _, t in case.leaves()) and len({t.numel() for _, t in case.leaves()} - {0, 1}) == 1
     for name, t in case.leaves():
         for dim, size in enumerate(t.shape):
@@ -156,6 +158,15 @@ def _prime(size: _Size, taken: set[int], *, grow: bool) -> int:
     """
     usable = [n for n in _PRIMES if n not in taken and (n > size.value or not grow)]
     return usable[0] if usable else size.value + 1 + size.value % 2
+
+
+def _alone(case: Case, size: _Size) -> bool:
+    """Whether a size is one of several arguments' only, and no number of rows.
+
+    Another size may follow from it: half of it, as where two columns are combined into one, or a number of blocks.
+    """
+    shapes = [t.shape for _, t in case.leaves() if t.dim()]
+    return not size.leading and len(shapes) > 1 and sum(size.value in shape for shape in shapes) == 1
 
 
 @variant("empty")
@@ -198,7 +209,9 @@ def _other_sizes(case: Case) -> Iterator[Case]:
         new = _prime(size, taken, grow=not size.leading)
         made = resized(case, size.value, new)
         if made is not None:
-            yield dataclasses.replace(made, variant=f"size {new}({size.place})", group="resized")
+            yield dataclasses.replace(
+                made, variant=f"size {new}({size.place})", group="resized", uncertain=_alone(case, size)
+            )
 
 
 @variant("resized")
@@ -213,7 +226,8 @@ def _odd_sizes(case: Case) -> Iterator[Case]:
         made = resized(made, size.value, new) if made is not None else None
         changed.append(f"{new}({size.place})")
     if made is not None and len(changed) > 1:
-        yield dataclasses.replace(made, variant=f"sizes {', '.join(changed)}", group="resized")
+        unsure = any(_alone(case, size) for size in _sizes(case))
+        yield dataclasses.replace(made, variant=f"sizes {', '.join(changed)}", group="resized", uncertain=unsure)
 
 
 @variant("large")
@@ -224,7 +238,9 @@ def _large(case: Case) -> Iterator[Case]:
         for new in (131, 1100):
             made = resized(case, size.value, new) if elements * new // size.value <= 1 << 16 else None
             if made is not None and sum(t.numel() for _, t in made.leaves()) <= 1 << 16:
-                yield dataclasses.replace(made, variant=f"size {new}({size.place})", group="large")
+                yield dataclasses.replace(
+                    made, variant=f"size {new}({size.place})", group="large", uncertain=_alone(case, size)
+                )
 
 
 def plain(case: Case) -> bool:

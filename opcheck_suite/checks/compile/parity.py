@@ -39,6 +39,8 @@ def parity(ctx, case):
             if backend != "eager" and (ctx.info.returns_alias or "alias annotations" in str(got.error)):
                 limit = "torch does not functionalize ops whose outputs alias arguments"
                 ctx.skip(f"agrees with backend eager; {limit} ({backend})")
+            if "FallbackKernel output type" in str(got.error):
+                ctx.skip("agrees with other backends; Inductor has no place for a number that an op returns")
             ctx.fail(f"backend {backend} raised {ctx.describe_error(got.error)}")
         difference = ctx.compare(got.results, expected.results, coarse=coarse)
         if difference:
