@@ -22,6 +22,9 @@ def ready(ctx: Context, case: Case) -> None:
     returns = ctx.info.schema.returns
     if returns and not ctx.info.mutated and not any("Tensor" in str(r.type) for r in returns):
         ctx.skip("torch puts no op into a graph that returns numbers alone")
+    tensors_met = tensors.tensors([case.args, case.kwargs, ctx.require(case).outputs])
+    if kinds := {compiling.beyond(t) for t in tensors_met} - {""}:
+        ctx.skip(f"torch.compile does not take {', '.join(sorted(kinds))} tensors")
     if ctx.require(case).left_behind:
         ctx.not_exercised("the call leaves the process changed: see values.state")
     fake = ctx.fake(case)
@@ -140,7 +143,7 @@ def eager(ctx: Context, case: Case) -> Outcome:
     return seen
 
 
-def other_gradient(ctx: Context, got: Gradients, expected: Gradients) -> str | None:
+def other_gradient(ctx: Context, got: Gradients, expected: Gradients, *, coarse: Any = None) -> str | None:
     """How gradients by argument differ, in words; None when they do not. No gradient is as good as zeros."""
     for name, grad in expected.items():
         mine = got.get(name)
@@ -148,6 +151,6 @@ def other_gradient(ctx: Context, got: Gradients, expected: Gradients) -> str | N
             mine = torch.zeros_like(grad)
         elif mine is not None and grad is None:
             grad = torch.zeros_like(mine)
-        if text := ctx.compare([mine], [grad], names=f"the gradient of {name!r}"):
+        if text := ctx.compare([mine], [grad], names=f"the gradient of {name!r}", coarse=coarse):
             return text
     return None

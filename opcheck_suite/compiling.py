@@ -64,6 +64,15 @@ class Trace:
         return tuple(t for graph in self.graphs for t in graph)
 
 
+def beyond(tensor: torch.Tensor) -> str:
+    """The word for tensors of a kind that torch.compile does not take, or an empty string."""
+    if tensor.layout in (torch.sparse_coo, torch.sparse_csr, torch.sparse_csc, torch.sparse_bsr, torch.sparse_bsc):
+        return "sparse"
+    if tensor.is_quantized:
+        return "quantized"
+    return "nested" if tensor.is_nested and tensor.layout == torch.strided else ""
+
+
 def prepare(*, compiler: bool = True) -> None:
     """Import the compiler once, in the process that children are forked from.
 

@@ -95,18 +95,25 @@ def _select_ops(entries: Iterable[specs.Entry], patterns: tuple[str, ...]) -> li
 def preflight(plan: Plan) -> None:
     """Make every spec's samples once, in a child, so that a sample that does not fit its schema is told before the run.
 
-    Raises UsageError for the first that does not. What dies or raises otherwise is left to the run to report.
+    Raises UsageError for the first that does not, and where none has a name that was asked for. What dies or raises
+    otherwise is left to the run to report.
     """
+    only = plan.options.sample
 
     def serve(_: isolate.Commands, send: isolate.Send) -> None:
+        names: dict[str, None] = {}
         for entry, device, dtype in sorted({(u.op, u.device, u.dtype) for u in plan.units}):
             try:
-                Session(plan.entries[entry]).context(device, dtype).samples  # noqa: B018 - making them is the point
+                made = Session(plan.entries[entry]).context(device, dtype).samples
+                names |= dict.fromkeys(case.sample for case in made)
             except UsageError as error:
                 send({"misfit": str(error)})
                 return
             except specs.SpecError:
                 continue
+        for wanted in only:
+            if names and not any(specs.chosen(name, [wanted]) for name in names):
+                send({"misfit": f"no sample is called {wanted!r}{did_you_mean(wanted, names)}"})
 
     if not isolate.available() or plan.options.isolate == "never":
         return
@@ -236,7 +243,8 @@ class Runner:
         if self.isolated:
             return None
         if name not in self._sessions:
-            self._sessions[name] = Session(entry, seed=self.plan.options.seed, tier=Tier(self.plan.options.tier))
+            chosen = self.plan.options
+            self._sessions[name] = Session(entry, seed=chosen.seed, tier=Tier(chosen.tier), only=chosen.sample)
         events: list[Result | Unit] = []
         for unit in queue:
             rows = [_result(unit, row) for row in self._sessions[name].run(unit)]
@@ -266,7 +274,10 @@ class _Job:
         self._survived: set[Unit] = set()
         self._deadly: dict[tuple[str, str], dict[str, _Deadly]] = collections.defaultdict(dict)
         self._deaths = 0
-        self._at: tuple[str, str, str] = ("", "", "")
+        self._at: tuple[str, str, str, str] = ("", "", "", "")
+        self._last_call = ""
+        self._doubtful = ""
+        self._fresh, self._broken = True, ""
         self._step_started = time.perf_counter()
         self._no_samples = ""
 
@@ -294,7 +305,8 @@ class _Job:
         if self.child is None:
             limit = int(self._options.memory * 2**30)
             self.child = isolate.Child(self._serve, memory_limit=limit)
-        self._at = ("", "", "")
+            self._last_call, self._doubtful, self._fresh = "", "", True
+        self._at = ("", "", "", "")
         self._step_started = time.perf_counter()
         unit = self._queue[0]
         deadly = {key: met.how for key, met in self._deadly[unit.device, unit.dtype].items()}
@@ -306,7 +318,8 @@ class _Job:
             self.entry,
             seed=self._options.seed,
             tier=Tier(self._options.tier),
-            announce=lambda what, key, group: send({"at": [what, key, group]}),
+            only=self._options.sample,
+            announce=lambda what, key, group, call: send({"at": [what, key, group, call]}),
             shrink=True,
         )
         for command in commands:
@@ -329,6 +342,11 @@ class _Job:
     def _take(self, event: dict[str, Any]) -> Iterator[Result | Unit]:
         if "at" in event:
             self._at = tuple(event["at"])
+            what, _, group, call = self._at
+            self._last_call = call or self._last_call
+            self._doubtful = call if what == "eager" and group.endswith("?") else self._doubtful
+        elif "broken" in event:
+            self._broken = event["broken"]
         elif "row" in event:
             row = Row(**event["row"] | {"outcome": Outcome(event["row"]["outcome"])})
             self._results.append(_result(self._queue[0], row))
@@ -339,6 +357,7 @@ class _Job:
 
     def _finish(self) -> Iterator[Result | Unit]:
         unit = self._queue.popleft()
+        self._fresh = False
         if not any(r.outcome in (Outcome.CRASH, Outcome.TIMEOUT) for r in self._results):
             self._survived.add(unit)
         yield from expect(self.entry, self._results)
@@ -349,11 +368,21 @@ class _Job:
     def _after(self, death: isolate.Death) -> Iterator[Result | Unit]:
         """Report the death where it belongs, and go on with what the child had left to do."""
         unit = self._queue[0]
-        what, key, group = self._at
+        what, key, group, call = self._at
         uncertain = group.endswith("?")
         group = group.rstrip("?")
         sample, _, variant = key.partition("|")
         self._deaths += 1
+        if self._broken:
+            text = f"the harness itself failed in {unit.check}, which says nothing of the op"
+            self._record(unit, Row(sample, Outcome.ERROR, text, detail=self._broken))
+            self._broken = ""
+            yield from self._finish()
+            return
+        if what in ("", "samples") and self._last_call and not self._fresh and self._deaths < _MOST_DEATHS:
+            self._results.append(_result(unit, self._late(death)))
+            self._command()
+            return
         if what in ("", "samples"):
             text = f"the process ended while the samples were made: {death.how}"
             self._record(unit, Row("", Outcome.ERROR, text, detail=death.output))
@@ -365,10 +394,17 @@ class _Job:
             outcome = Outcome.WARN
         text = f"{_STEPS.get(what, 'the process, at work')} on {label}: {death.how}"
         if outcome is Outcome.WARN:
-            text += "; if the op relies on that size, it should refuse others with TORCH_CHECK"
+            text += "; if the op relies on what was changed, it should refuse other calls with TORCH_CHECK"
         last = self._deaths >= _MOST_DEATHS
         if last:
             text += f"; after {self._deaths} such ends the check's other samples are given up"
+        text += f"\ninput   {label}" if variant and call else ""
+        text += f"\ncall    {call}" if call else ""
+        if what == "check" and not death.timed_out and self._doubtful:
+            outcome, text = (
+                Outcome.WARN,
+                f"{text}\nan earlier call may have written beyond an argument: {self._doubtful}",
+            )
         row = Row(sample, outcome, text, time.perf_counter() - self._step_started, 1, death.output)
         owner = registry.owner(what, group) if what in ("eager", "fake") else unit.check
         # where the owner is through with the op and met no death, this check is the one to tell
@@ -382,6 +418,13 @@ class _Job:
             yield from self._finish()
         else:
             self._command()
+
+    def _late(self, death: isolate.Death) -> Row:
+        """The row for a process that dies between two checks: an earlier call has damaged its memory."""
+        text = f"the process ended before the check began: {death.how}; an earlier call has damaged its memory"
+        outcome = Outcome.TIMEOUT if death.timed_out else Outcome.WARN if self._doubtful else Outcome.CRASH
+        call = self._doubtful or self._last_call
+        return Row("", outcome, f"{text}\ncall    {call}", time.perf_counter() - self._step_started, 1, death.output)
 
     def _record(self, unit: Unit, row: Row) -> None:
         self._results.append(_result(unit, row))

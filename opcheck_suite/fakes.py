@@ -1,7 +1,7 @@
 """Run an op on fake tensors: metadata without data.
 
-Private names of torch used, all in this module: ``torch._subclasses.fake_tensor``, ``torch._dispatch.python`` and
-``torch.fx.experimental.symbolic_shapes``.
+Private names of torch used, all in this module: ``torch._subclasses.fake_tensor``, ``torch._dispatch.python``,
+``torch._dynamo.source`` and ``torch.fx.experimental.symbolic_shapes``.
 """
 
 from __future__ import annotations
@@ -14,16 +14,19 @@ import re
 import traceback
 from collections.abc import Callable
 from typing import Any
+from unittest import mock
 
 import sympy
 import torch
 from torch._dispatch.python import enable_python_dispatcher
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode, UnsupportedFakeTensorException
-from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode, ShapeEnv
+from torch.fx.experimental.symbolic_shapes import DimDynamic, GuardOnDataDependentSymNode, ShapeEnv
+from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
 
 from opcheck_suite.inputs import tensors
 from opcheck_suite.inputs.cases import Case
+from opcheck_suite.ops import OpInfo
 
 _TORCH = os.path.dirname(torch.__file__) + os.sep
 _OWN = os.path.dirname(__file__) + os.sep
@@ -61,9 +64,9 @@ def run(
 ) -> FakeRun:
     """Call ``op`` on fake copies of a case's arguments.
 
-    Sizes are those of the case, or with ``symbolic`` one symbol for all that are equal. With a ``device``, tensors and
-    device arguments are moved there, whether or not there is one. The mode has a ShapeEnv, so that data-dependent sizes
-    come out as unbacked symbols and not as an error.
+    Sizes are those of the case, or with ``symbolic`` one symbol for all that are equal, arguments declared SymInt among
+    them. With a ``device``, tensors and device arguments are moved there, whether or not there is one. The mode has a
+    ShapeEnv, so that data-dependent sizes come out as unbacked symbols and not as an error.
     """
     args, kwargs = case.inputs()
     mode = new_mode() if mode is None or symbolic else mode
@@ -82,6 +85,8 @@ def run(
         fake_args, fake_kwargs = tensors.map_tensors(fake, (args, kwargs))
         if device is not None:
             fake_args, fake_kwargs = pytree.tree_map(move, (fake_args, fake_kwargs))
+        if symbolic and env is not None:
+            fake_args, fake_kwargs = _symbolic_numbers(case, env, fake_args, fake_kwargs)
     except (UnsupportedFakeTensorException, NotImplementedError, RuntimeError) as error:
         return FakeRun(case, args, kwargs, None, error, unsupported=str(error).splitlines()[0])
     # As compilers do: it keeps composite ops inside of a Meta kernel from asking for plain sizes.
@@ -96,6 +101,41 @@ def run(
     except BaseException as error:
         return FakeRun(case, fake_args, fake_kwargs, None, error, env=env)
     return FakeRun(case, fake_args, fake_kwargs, out, None, env=env)
+
+
+def _symbolic_numbers(case: Case, env: ShapeEnv, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tensors.Args:
+    """The arguments with symbols for the numbers above one that the schema declares as sizes, alone or in lists."""
+    from torch._dynamo.source import ConstantSource  # imports Dynamo, which static checks do without
+
+    declared = declared_sizes(case.info)
+
+    def symbol(name: str, value: Any) -> Any:
+        if not isinstance(value, int) or isinstance(value, bool) or value < 2:
+            return value  # compilers make constants of zero and one
+        source = ConstantSource(f"__{name}_{value}")
+        made = env.create_symbol(value, source, dynamic_dim=DimDynamic.DUCK)
+        return env.create_symintnode(made, hint=value, source=source)
+
+    def new(name: str, value: Any) -> Any:
+        if name not in declared:
+            return value
+        return [symbol(name, v) for v in value] if isinstance(value, list | tuple) else symbol(name, value)
+
+    bound = {name: new(name, value) for name, value in case.bound(args, kwargs).items()}
+    names = list(bound)
+    return tuple(bound[n] for n in names[: len(args)]), {n: bound[n] for n in names[len(args) :]}
+
+
+def declared_sizes(info: OpInfo) -> set[str]:
+    """Names of the arguments that are SymInt in the schema, alone or in lists: symbols to a compiler."""
+    return {a.name for a in info.schema.arguments if _symint(a.real_type)} if info.is_operator else set()
+
+
+def _symint(kind: Any) -> bool:
+    """Whether a type is SymInt, or a list of it, or either and optional."""
+    while kind.kind() in ("OptionalType", "ListType"):
+        kind = kind.getElementType()
+    return bool(kind.kind() == "SymIntType")
 
 
 def unbacked(op: Any, case: Case) -> FakeRun:
@@ -246,3 +286,45 @@ def backward(op: Any, case: Case, names: list[str]) -> tuple[BaseException | Non
     except BaseException as error:
         return error, {}
     return None, dict(zip(leaves, found, strict=True))
+
+
+class _Asked(TorchFunctionMode):
+    """Remembers the tensors whose device was asked for by name, and what is made of these."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tensors: list[torch.Tensor] = []
+
+    def holds(self, value: Any) -> bool:
+        """Whether a value is one of these tensors."""
+        return any(value is t for t in self.tensors)
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        out = func(*args, **kwargs)
+        named = kwargs.get("device") is not None or getattr(func, "__name__", "") == "cpu"
+        named = named or any(
+            isinstance(a, torch.device) or a == "cpu" for a in args if isinstance(a, str | torch.device)
+        )
+        if named or any(self.holds(t) for t in tensors.tensors([args, kwargs])):
+            self.tensors += tensors.tensors(out)
+        return out
+
+
+def asked_for(info: OpInfo, case: Case, device: str) -> list[bool]:
+    """Call the Python fake kernel with all tensors on a device: which outputs are where they are because it said so.
+
+    One bool for each tensor among the outputs; empty where the fake kernel is not in Python or raises.
+    """
+    holder = info.fake_holder
+    if holder is None:
+        return []
+    asked, function = _Asked(), holder.func
+
+    def watched(*args: Any, **kwargs: Any) -> Any:
+        with asked:
+            return function(*args, **kwargs)
+
+    with mock.patch.object(holder, "func", watched):
+        done = run(info.op, case, device=device)
+    return [asked.holds(t) for t in tensors.tensors(done.outputs)] if done.error is None else []

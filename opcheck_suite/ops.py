@@ -37,6 +37,12 @@ BACKENDS = {
     "privateuseone": "PrivateUse1",
 }
 
+#: What stands before a backend's name in the dispatch keys of its tensors that are not plain and dense.
+_KINDS = ("", "Sparse", "SparseCsr", "Quantized", "NestedTensor", "Mkldnn")
+
+#: Namespaces of the operators that PyTorch itself is made of.
+TORCHS_OWN = ("aten", "prim", "prims")
+
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class OpInfo:
@@ -95,14 +101,19 @@ class OpInfo:
     def kernel_for(self, device: str) -> str | None:
         """The dispatch key whose kernel runs for tensors of a device type, or None."""
         backend = BACKENDS.get(device, device.upper())
-        if backend in self.kernels:
-            return backend
-        return self.composite
+        return next((key for kind in _KINDS if (key := kind + backend) in self.kernels), self.composite)
+
+    def serves(self, device: str) -> bool:
+        """Whether a call with tensors of a device type finds a kernel, be it one for autograd that does the work."""
+        backend = BACKENDS.get(device, device.upper())
+        # what custom_op puts at Autograd of every op calls the kernel of the device, and so does not count
+        own = self.definition is None and bool({f"Autograd{backend}", "Autograd"} & set(self.kernels))
+        return own or self.kernel_for(device) is not None
 
     @property
     def devices(self) -> tuple[str, ...]:
         """Device types that have a kernel of their own, or ``("cpu",)`` for composite ops."""
-        own = tuple(device for device, key in BACKENDS.items() if key in self.kernels)
+        own = tuple(d for d, key in BACKENDS.items() if any(kind + key in self.kernels for kind in _KINDS))
         return own or (("cpu",) if self.composite else ())
 
     @property
@@ -114,8 +125,7 @@ class OpInfo:
             if self.definition._abstract_fn is not None:
                 return "python"
             return "trivial" if can_generate_trivial_fake_impl(self.op) else None
-        entry = simple_registry.singleton.find(self.name)
-        if entry.fake_impl.kernel is not None:
+        if self.fake_holder is not None:
             return "python"
         if "Meta" in self.kernels:
             return "meta"
@@ -130,14 +140,17 @@ class OpInfo:
             return self.definition._abstract_fn  # type: ignore[no-any-return]
         if self.definition is not None:
             return None
-        kernel = simple_registry.singleton.find(self.name).fake_impl.kernel
-        return None if kernel is None else _unwrap(kernel.func)
+        return None if self.fake_holder is None else _unwrap(self.fake_holder.func)
+
+    @property
+    def fake_holder(self) -> Any:
+        """The registry's object whose ``func`` is the Python fake kernel, or None."""
+        return simple_registry.singleton.find(self.name).fake_impl.kernel
 
     @property
     def fake_source(self) -> str | None:
         """``file:line`` of the call that registered the Python fake kernel."""
-        kernel = simple_registry.singleton.find(self.name).fake_impl.kernel
-        return None if kernel is None else str(kernel.source)
+        return None if self.fake_holder is None else str(self.fake_holder.source)
 
     @property
     def function(self) -> Callable[..., Any] | None:
@@ -194,10 +207,8 @@ class OpInfo:
 
     @property
     def vmap(self) -> str | None:
-        """How the op is batched: ``rule``, ``composite``, or None (torch falls back to a loop)."""
-        if any(key.startswith("FuncTorchBatched") for key in self.kernels):
-            return "rule"
-        return "composite" if self.transparent else None
+        """``rule`` if the op has a batching rule; None where torch loops over it, as it does over composite ops."""
+        return "rule" if any(key.startswith("FuncTorchBatched") for key in self.kernels) else None
 
     @property
     def autocast(self) -> tuple[str, ...]:
@@ -291,6 +302,16 @@ def info(op: Any) -> OpInfo:
     )
 
 
+def registered(info: OpInfo) -> bool:
+    """Whether an operator is the one that is registered under its name. Calling another runs memory that was freed."""
+    if not info.is_operator:
+        return True
+    try:
+        return resolve(info.name) is info.op
+    except UsageError:
+        return False
+
+
 def _source(fn: Any) -> str:
     try:
         return f"{inspect.getsourcefile(fn)}:{inspect.getsourcelines(fn)[1]}"
@@ -358,7 +379,7 @@ def _packet_exists(qualified: str) -> bool:
 
 def names() -> set[str]:
     """Every registered operator that is not one of torch's built-in ones, as ``ns::name[.overload]``."""
-    return {n for n in torch._C._dispatch_get_all_op_names() if n.partition("::")[0] not in ("aten", "prim", "prims")}
+    return {n for n in torch._C._dispatch_get_all_op_names() if n.partition("::")[0] not in TORCHS_OWN}
 
 
 def matching(patterns: Iterable[str]) -> list[str]:

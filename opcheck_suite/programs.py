@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from opcheck_suite import compilepairs, compiling, fakes, inductor
+from opcheck_suite import compare, compilepairs, compiling, fakes, inductor
 from opcheck_suite.context import Context, describe_error
 from opcheck_suite.inputs import tensors
 from opcheck_suite.inputs.cases import Case
@@ -308,13 +308,15 @@ def _difference(ctx: Context, case: Case, program: Program, got: Compiled) -> st
         return f"raised {describe_error(got.error)}"
     names = [name for name, _ in case.leaves()]
     for expected, seen in zip(program.seen, got.seen, strict=True):
-        if text := ctx.compare(seen.outputs, expected.outputs):
+        # A compiler may keep intermediate results in float32 where eager rounds them to the op's coarsest dtype.
+        coarse = compare.coarsest([case.args, case.kwargs, expected.outputs])
+        if text := ctx.compare(seen.outputs, expected.outputs, coarse=coarse):
             return f"gives another result: {text}"
         for n, (a, b) in enumerate(zip(seen.arguments, expected.arguments, strict=True)):
             name = f"argument {names[n]!r}" if n < len(names) else "an intermediate that the op was called on"
-            if text := ctx.compare([a], [b], names=name):
+            if text := ctx.compare([a], [b], names=name, coarse=coarse):
                 return f"leaves other values: {text}"
-        if text := compilepairs.other_gradient(ctx, seen.gradients, expected.gradients):
+        if text := compilepairs.other_gradient(ctx, seen.gradients, expected.gradients, coarse=coarse):
             return f"gives another gradient: {text}"
         if seen.shared != expected.shared:
             return f"gives outputs that share {_pairs(seen.shared)}; in eager they share {_pairs(expected.shared)}"

@@ -7,12 +7,14 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator
+from math import prod
 from typing import Any
 
 import torch
 
-from opcheck_suite import context, registry, shrinking, specs
+from opcheck_suite import context, ops, registry, shrinking, specs
 from opcheck_suite.context import Context
+from opcheck_suite.inputs import tensors
 from opcheck_suite.inputs.cases import Case
 from opcheck_suite.model import Check, Outcome, Tier, Unit, worst
 
@@ -54,6 +56,7 @@ class Session:
         *,
         seed: int = 0,
         tier: Tier = Tier.FULL,
+        only: tuple[str, ...] = (),
         announce: context.Announce = context.silent,
         shrink: bool = False,
     ) -> None:
@@ -61,6 +64,7 @@ class Session:
         self._tier = tier
         self._shrink = shrink
         self._seed = seed
+        self._only = only
         self._announce = announce
         self._contexts: dict[tuple[str, str], Context] = {}
 
@@ -75,6 +79,7 @@ class Session:
                 device=device,
                 dtype=getattr(torch, dtype) if dtype else None,
                 seed=self._seed,
+                only=self._only,
                 announce=self._announce,
                 tier=self._tier,
             )
@@ -105,14 +110,14 @@ class Session:
 
     def _over_samples(self, check: Check, ctx: Context, done: frozenset[str]) -> Iterator[Row]:
         start = time.perf_counter()
-        self._announce("samples", "", "")
+        self._announce("samples", "", "", "")
         try:
             samples = ctx.samples
         except (specs.SpecError, registry.UsageError) as error:
             yield Row("", Outcome.ERROR, f"the spec is at fault: {error}", detail=traceback.format_exc())
             return
         if not samples:
-            yield Row("", Outcome.NOT_EXERCISED, "the op has no samples")
+            yield Row("", Outcome.NOT_EXERCISED, "no sample is chosen" if ctx.only else "the op has no samples")
             return
         shrink = self._shrink and check.id not in ctx.spec.expected_failures
         seen = set()
@@ -184,10 +189,12 @@ def inapplicable(check: Check, ctx: Context) -> tuple[Outcome, str] | None:
     """Why a check is not run on an op at all, as the outcome and the reason; None when it is run."""
     if not ctx.info.is_operator and check.id != "registration.operator":
         return Outcome.SKIP, "a plain function, not an operator: see registration.operator"
-    if check.tier != "static" and ctx.info.kernel_for(ctx.device) is None:
-        if ctx.spec.devices is None and ctx.device != "cpu":
+    if check.tier != "static" and not ctx.info.serves(ctx.device):
+        if ctx.spec.devices is None and (ctx.device != "cpu" or (ctx.info.devices and not ctx.given_for_cpu)):
             return Outcome.SKIP, f"the op has no kernel for {ctx.device}"
         return Outcome.NOT_EXERCISED, f"no kernel for {ctx.device}: see registration.kernel"
+    if check.tier != "static" and not ops.registered(ctx.info):
+        return Outcome.NOT_EXERCISED, "the op object is not the registered operator: see registration.handle"
     if check.applies is not None and (reason := check.applies(ctx)) is not None:
         return Outcome.SKIP, reason
     return None
@@ -261,4 +268,4 @@ def _size(finding: _Finding) -> tuple[bool, int]:
     """The sample itself first, then the variant with the fewest elements."""
     if finding.case is None:
         return False, 0
-    return bool(finding.case.variant), sum(t.numel() for _, t in finding.case.leaves())
+    return bool(finding.case.variant), sum(prod(tensors.sizes(t)) for _, t in finding.case.leaves())

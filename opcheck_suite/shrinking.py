@@ -78,7 +78,7 @@ def shrink(ctx: Context, check: Check, sample: Case, case: Case, message: str, f
 
 def _made(base: Case, case: Case, changes: Mapping[int, int]) -> Case | None:
     """The failing case with other sizes, under its own name."""
-    made = sizes.remade(base, changes)
+    made = sizes.reduced(base, changes)
     if made is None:
         return None
     made = dataclasses.replace(made, variant=base.variant, group=base.group, uncertain=base.uncertain)

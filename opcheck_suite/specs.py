@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import fnmatch
 import hashlib
 import importlib
 import importlib.util
@@ -196,8 +197,8 @@ def _registered_in(module: ModuleType) -> set[str]:
     return found
 
 
-def samples(spec: OpSpec, *, device: str, dtype: Any, info: ops.OpInfo) -> list[Sample]:
-    """The samples of a spec for a device and dtype, named and checked against the schema.
+def samples(spec: OpSpec, *, device: str, dtype: Any, info: ops.OpInfo, only: tuple[str, ...] = ()) -> list[Sample]:
+    """The samples of a spec for a device and dtype, named and checked against the schema; or those named by ``only``.
 
     Raises SpecError when making them fails, and UsageError when one does not fit the schema.
     """
@@ -215,7 +216,12 @@ def samples(spec: OpSpec, *, device: str, dtype: Any, info: ops.OpInfo) -> list[
     if info.is_operator:
         for sample in found:
             bind(info, sample)
-    return found
+    return [sample for sample in found if not only or chosen(sample.name, only)]
+
+
+def chosen(name: str, patterns: Iterable[str]) -> bool:
+    """Whether a sample's name is among some names or matches one of some globs."""
+    return any(name == pattern or fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
 
 
 def _draw(strategy: Any) -> list[Any]:

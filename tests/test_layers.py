@@ -20,8 +20,8 @@ ARROWS = {
     "report": ("reports progress", "registry model"),
     "session": ("session shrinking", "context specs tool registry isolate model"),
     "context": (
-        "context alternatives compilepairs costs fakepairs gradients layoutpairs mapped programs pykernel signatures"
-        " sweeps threaded",
+        "context alternatives compilepairs costs fakepairs gradients layoutpairs mapped programs pykernel rounding"
+        " signatures sweeps threaded",
         "specs tool model",
     ),
     "specs": ("specs", "tool registry model"),

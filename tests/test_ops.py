@@ -83,7 +83,7 @@ def test_a_custom_op_has_a_formula_only_where_one_was_registered():
 def test_ops_of_a_library_have_what_was_registered():
     assert info("single.only").autograd is None
     assert info("composed").autograd == "composite"
-    assert info("composed").vmap == "composite"
+    assert info("composed").vmap is None  # torch loops over composite ops of others
     assert info("single.only").vmap is None
 
 

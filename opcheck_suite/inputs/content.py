@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 
 import torch
@@ -16,6 +17,8 @@ def _plain(case: Case) -> Iterator[Case]:
     """Values that data-dependent ops treat differently: none, all, the opposite."""
     chosen = floating(case)
     if chosen:
+        # floating-point arguments may hold positions, such as the number of an image in a box
+        case = dataclasses.replace(case, uncertain=len(chosen) > 1)
         yield case.replace({n: -t.detach().abs() - 1 for n, t in chosen}, variant="all negative", group="content")
         yield case.replace({n: t.detach().abs() + 1 for n, t in chosen}, variant="all positive", group="content")
         yield case.replace({n: torch.zeros_like(t) for n, t in chosen}, variant="all zero", group="content")

@@ -73,9 +73,10 @@ def higher(case: Case, more: int) -> Iterator[Case]:
     for argument in case.info.schema.arguments:
         value = case.bound().get(argument.name)
         if str(argument.real_type) in ("int", "SymInt") and isinstance(value, int) and value not in taken:
-            yield case.replace(
+            made = case.replace(
                 {argument.name: value + more}, variant=f"{_HIGHER}{argument.name}={value + more}", group="huge"
             )
+            yield dataclasses.replace(made, uncertain=True)  # it may say how many elements a tensor has
 
 
 def _expand(t: torch.Tensor, shape: list[int]) -> torch.Tensor:

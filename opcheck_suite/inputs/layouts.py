@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 import torch
 
-from opcheck_suite.inputs import tensors
+from opcheck_suite.inputs import relations, tensors
 from opcheck_suite.inputs.cases import Case
 from opcheck_suite.inputs.variants import variant
 
@@ -125,10 +125,16 @@ def _shifted(case: Case) -> Iterator[Case]:
 
 @variant("expanded")
 def _expanded(case: Case) -> Iterator[Case]:
-    """The first row broadcast over the first dimension. Never for arguments that are written: torch refuses those."""
+    """The first row broadcast over the first dimension.
+
+    Never for arguments that are written: torch refuses those. Integers that may be positions keep their values:
+    broadcast ones need not be valid together with the other arguments.
+    """
     written = set(case.info.mutated)
     for name, t in _layout_leaves(case):
         if name.partition("[")[0] in written or t.dim() == 0 or t.shape[0] < 2:
+            continue
+        if relations.may_index(case, name, t) and bool((t != t[:1]).any()):
             continue
         row = t.detach()[:1].contiguous()
         yield case.replace({name: row.expand(t.shape)}, variant=f"expanded({name})", group="expanded")

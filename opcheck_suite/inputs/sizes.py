@@ -11,58 +11,105 @@ from typing import Any
 
 import torch
 
-from opcheck_suite.inputs import tensors
+from opcheck_suite.inputs import relations, tensors
 from opcheck_suite.inputs.cases import Case
+from opcheck_suite.inputs.relations import Kind
 from opcheck_suite.inputs.variants import variant
 
 Resize = Callable[[torch.Tensor, list[int]], torch.Tensor]
 
 
-def resized(case: Case, old: int, new: int, *, how: Resize | None = None) -> Case | None:
+def resized(
+    case: Case, old: int, new: int, *, how: Resize | None = None, kinds: dict[str, Kind] | None = None
+) -> Case | None:
     """The case with every size equal to ``old`` made ``new``; None where that could break a relation between arguments.
 
-    Integer arguments equal to the size change with it. Left alone: integer tensors that may index into what shrinks,
-    and lists of integers that sum to the size. ``how`` makes a tensor of another shape; by default values are repeated.
+    Integer arguments equal to the size change with it, and integer tensors as what they hold demands; see `relations`.
+    Left alone: integer tensors that may index into what shrinks, and lists of integers that sum to the size. ``how``
+    makes a tensor of another shape; by default values are repeated.
     """
-    return remade(case, {old: new}, how=how)
-
-
-def remade(case: Case, changes: Mapping[int, int], *, how: Resize | None = None) -> Case | None:
-    """As `resized`, for several sizes at once: old size -> new one."""
-    made: dict[str, Any] = {}
-    shrinks = any(new < old for old, new in changes.items())
+    kinds = relations.kinds(case) if kinds is None else kinds
+    fixed = relations.fixed(case, kinds)
+    if old in fixed and new:
+        return None
+    changes: dict[str, Any] = {}
+    touched = False
     for name, t in case.leaves():
         if not tensors.strided(t):
             return None
-        if any(size in changes for size in t.shape):
-            made[name] = (how or _resize)(t.detach(), [changes.get(size, size) for size in t.shape])
-        elif shrinks and _may_index(case, name, t):
+        kind = kinds.get(name)
+        if relations.ends(kind) and old in (t.shape[0], t.shape[0] - 1):
+            made = _offsets(case, name, t.detach(), old, new, kinds)
+            if made is None:
+                return None
+            touched = touched or made is not t
+            changes[name] = made
+        elif old in t.shape:
+            made = _resized_leaf(case, name, t.detach(), old, new, kind, how or _resize)
+            if made is None:
+                return None
+            changes[name] = made
+            touched = True
+        elif old in fixed and (relations.ends(kind) or kind is Kind.COUNTS):
+            changes[name] = torch.zeros_like(t)
+        elif new < old and relations.may_index(case, name, t):
             return None
-    if not made:
+    if not touched:
         return None
     for name, value in case.bound().items():
         if isinstance(value, bool | torch.Tensor):
             continue
-        if isinstance(value, int) and value in changes and _type(case, name) in ("int", "SymInt"):
-            made[name] = changes[value]
+        if isinstance(value, int) and value == old and _type(case, name) in ("int", "SymInt"):
+            changes[name] = new
         elif isinstance(value, list | tuple) and value and all(isinstance(v, int) for v in value):
-            if sum(value) in changes and len(value) > 1:
+            if sum(value) == old and len(value) > 1:
                 return None
-            if any(v in changes for v in value):
-                made[name] = [changes.get(v, v) for v in value]
-    return case.replace(made, variant="", group="")
+            if old in value:
+                changes[name] = [new if v == old else v for v in value]
+    return case.replace(changes, variant="", group="")
+
+
+def reduced(case: Case, changes: Mapping[int, int]) -> Case | None:
+    """As `resized`, for several sizes of which each becomes smaller: old size -> new one."""
+    made: Case | None = case
+    for old in sorted(changes):  # the smallest first, so that what has become of a larger one is left alone
+        made = resized(made, old, changes[old]) if made is not None else None
+    return made
+
+
+def _offsets(case: Case, name: str, t: torch.Tensor, old: int, new: int, kinds: dict[str, Kind]) -> torch.Tensor | None:
+    """Offsets for another number of rows, of which there is one fewer than there are offsets."""
+    kind, rows = kinds[name], t.shape[0] - 1
+    if old == rows:
+        return relations.extended(kind, t, 0, new + 1, tied=True)
+    others = {size for n, other in case.leaves() if not relations.ends(kinds.get(n)) for size in other.shape}
+    if old in others:  # by chance, where the number of rows is met elsewhere
+        return t if rows in others else None
+    if rows in others or rows in relations.numbers(case):
+        return None  # it follows from the number of rows
+    return relations.extended(kind, t, 0, new, tied=True)
+
+
+def _resized_leaf(
+    case: Case, name: str, t: torch.Tensor, old: int, new: int, kind: Kind | None, how: Resize
+) -> torch.Tensor | None:
+    """A tensor with other sizes; integers hold what fits these."""
+    tied = any(n != name and old in other.shape for n, other in case.leaves())
+    if kind is None or kind is Kind.POSITIONS:
+        if kind is not None and new < old and tied and bool((t >= new).any()):
+            return None  # positions beyond what the other argument is cut to
+        return how(t, [new if size == old else size for size in t.shape])
+    made: torch.Tensor | None = t
+    for dim, size in enumerate(t.shape):
+        if size == old and made is not None:
+            made = relations.extended(kind, made, dim, new, tied=tied or len(case.leaves()) == 1)
+    return made
 
 
 def _type(case: Case, name: str) -> str:
     if not case.info.is_operator:
         return "int"
     return next((str(a.real_type) for a in case.info.schema.arguments if a.name == name), "")
-
-
-def _may_index(case: Case, name: str, t: torch.Tensor) -> bool:
-    """Whether a tensor may hold positions in another one: integers that the op only reads."""
-    written = case.info.is_operator and name.partition("[")[0] in case.info.mutated
-    return t.dtype in (torch.int32, torch.int64) and t.numel() > 0 and not written
 
 
 def _resize(t: torch.Tensor, shape: list[int]) -> torch.Tensor:
@@ -89,16 +136,18 @@ class _Size:
     place: str
     """The argument and dimension where it is first met."""
     leading: bool
-    """Whether it is a number of rows: the first size of a matrix or more, or of a vector where all are vectors.
+    """Whether it is a number of rows: the first size of a matrix or more, or of vectors where all have this size.
 
     Ops take any number of rows. Other sizes, such as that of a table beside a matrix, their code may rely on.
     """
 
 
 def _sizes(case: Case) -> list[_Size]:
-    """The distinct sizes above one in a sample."""
+    """The distinct sizes above one in a sample; none where an argument is no plain tensor."""
     found: dict[int, _Size] = {}
-    vectors = all(t.dim() < 2 for _, t in case.leaves())
+    if not all(tensors.strided(t) for _, t in case.leaves()):
+        return []
+    vectors = all(t.dim() < 2 for _, t in case.leaves()) and len({t.numel() for _, t in case.leaves()} - {0, 1}) == 1
     for name, t in case.leaves():
         for dim, size in enumerate(t.shape):
             if size > 1:
@@ -124,6 +173,15 @@ def reducible(case: Case) -> list[int]:
     return [s.value for s in sorted(_sizes(case), key=lambda s: (not s.leading, -s.value))]
 
 
+def _alone(case: Case, size: _Size) -> bool:
+    """Whether a size is one of several arguments' only, and no number of rows.
+
+    Another size may follow from it: half of it, as where two columns are combined into one, or a number of blocks.
+    """
+    shapes = [t.shape for _, t in case.leaves() if t.dim()]
+    return not size.leading and len(shapes) > 1 and sum(size.value in shape for shape in shapes) == 1
+
+
 @variant("empty")
 def _empty(case: Case) -> Iterator[Case]:
     yield from _set_to(case, 0, "empty", "empty")
@@ -135,11 +193,26 @@ def _size_one(case: Case) -> Iterator[Case]:
 
 
 def _set_to(case: Case, new: int, word: str, group: str) -> Iterator[Case]:
+    fixed = relations.fixed(case, relations.kinds(case))
     for size in _sizes(case):
         made = resized(case, size.value, new)
+        if made is None and new == 0:
+            made = _without_rows(case, size.value)
         if made is not None:
             text = f"{word}({size.place})"
-            yield dataclasses.replace(made, variant=text, group=group, uncertain=not size.leading)
+            unsure = not (size.leading or size.value in fixed) or relations.unsure(case, size.value)
+            yield dataclasses.replace(made, variant=text, group=group, uncertain=unsure)
+
+
+def _without_rows(case: Case, size: int) -> Case | None:
+    """The case with a size made zero, and before it what integers say of it: no bags, and so no rows in bags."""
+    kinds = relations.kinds(case)
+    for total in sorted(relations.fixed(case, kinds) - {size}):
+        emptied = resized(case, total, 0, kinds=kinds)
+        made = resized(emptied, size, 0, kinds=kinds) if emptied is not None else None
+        if made is not None:
+            return made
+    return None
 
 
 @variant("resized")
@@ -149,7 +222,9 @@ def _other_sizes(case: Case) -> Iterator[Case]:
         new = _prime(size, taken, grow=not size.leading)
         made = resized(case, size.value, new)
         if made is not None:
-            yield dataclasses.replace(made, variant=f"size {new}({size.place})", group="resized")
+            yield dataclasses.replace(
+                made, variant=f"size {new}({size.place})", group="resized", uncertain=_alone(case, size)
+            )
 
 
 @variant("resized")
@@ -164,7 +239,8 @@ def _odd_sizes(case: Case) -> Iterator[Case]:
         made = resized(made, size.value, new) if made is not None else None
         changed.append(f"{new}({size.place})")
     if made is not None and len(changed) > 1:
-        yield dataclasses.replace(made, variant=f"sizes {', '.join(changed)}", group="resized")
+        unsure = any(_alone(case, size) for size in _sizes(case))
+        yield dataclasses.replace(made, variant=f"sizes {', '.join(changed)}", group="resized", uncertain=unsure)
 
 
 def sweep(case: Case, count: int, *, leading: bool) -> list[Case]:
@@ -204,12 +280,13 @@ def _larger(case: Case, new: int) -> Iterator[Case]:
     for size in _sizes(case):
         made = resized(case, size.value, new) if elements * new // size.value <= 1 << 16 else None
         if made is not None and sum(t.numel() for _, t in made.leaves()) <= 1 << 16:
-            yield dataclasses.replace(made, variant=f"size {new}({size.place})", group="large")
+            unsure = _alone(case, size)
+            yield dataclasses.replace(made, variant=f"size {new}({size.place})", group="large", uncertain=unsure)
 
 
 def plain(case: Case) -> bool:
     """Whether the case is all strided tensors without sizes or positions among its other arguments."""
-    return all(tensors.strided(t) and not _may_index(case, n, t) for n, t in case.leaves())
+    return all(tensors.strided(t) and not relations.may_index(case, n, t) for n, t in case.leaves())
 
 
 @variant("ranks")

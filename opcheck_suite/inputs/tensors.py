@@ -47,6 +47,12 @@ def strided(tensor: torch.Tensor) -> bool:
     )
 
 
+def sizes(tensor: torch.Tensor) -> tuple[int, ...]:
+    """The sizes of a tensor; of a nested one that holds its members side by side, only how many there are."""
+    nested = tensor.is_nested and tensor.layout == torch.strided
+    return (tensor.size(0),) if nested else tuple(tensor.shape)
+
+
 def fresh(tree: Any, *, device: str | torch.device | None = None) -> Any:
     """A copy of arguments that shares no memory with them. Nothing in the copy requires grad.
 
@@ -116,7 +122,7 @@ def raw(tensor: torch.Tensor) -> torch.Tensor:
 def layout(tensor: torch.Tensor) -> tuple[Any, ...]:
     """Size, stride, offset, dtype and the lazy bits of a tensor: all that is not data."""
     if not strided(tensor):
-        return (tuple(tensor.shape), tensor.dtype)
+        return (sizes(tensor), tensor.dtype)
     return (
         tuple(tensor.shape),
         tuple(tensor.stride()),
@@ -176,7 +182,9 @@ def overlap(a: torch.Tensor, b: torch.Tensor) -> bool:
 
 def describe(tensor: torch.Tensor) -> str:
     """A tensor in words, such as ``float32[4, 8] stride (1, 4) offset 2 on cuda``; what is usual is left out."""
-    text = f"{str(tensor.dtype).removeprefix('torch.')}{list(tensor.shape)}"
+    text = f"{str(tensor.dtype).removeprefix('torch.')}{list(sizes(tensor))}"
+    if tensor.is_nested:
+        return f"nested {text}"
     if strided(tensor):
         if not tensor.is_contiguous():
             text += f" stride {tuple(tensor.stride())}"

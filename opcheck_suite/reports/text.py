@@ -93,7 +93,7 @@ def block(result: Result, report: Report, *, others: Iterable[Result] = ()) -> s
         check = None
     if check is not None and result.outcome not in (Outcome.ERROR, Outcome.XPASS):
         lines += textwrap.wrap(check.fix, 100, initial_indent="  fix     ", subsequent_indent=" " * 10)
-    lines.append(f"  rerun   {rerun(result, report)}")
+    lines.append(f"  rerun   {rerun(result, report, one=not names)}")
     if check is not None:
         lines.append(f"  more    opcheck explain {result.check}")
     if result.detail:
@@ -101,12 +101,14 @@ def block(result: Result, report: Report, *, others: Iterable[Result] = ()) -> s
     return "\n".join(lines)
 
 
-def rerun(result: Result, report: Report) -> str:
-    """The command that runs one unit again."""
+def rerun(result: Result, report: Report, *, one: bool = False) -> str:
+    """The command that runs one unit again, or ``one`` sample of it where there are several."""
     source = str(report.options.get("source", ""))
     words = ["opcheck", "run", source, "--ops", result.op, "--checks", result.check]
     if result.device != "cpu":
         words += ["--device", result.device]
+    if one and any(r.unit == result.unit and r.sample not in ("", result.sample) for r in report.results):
+        words += ["--sample", result.sample]
     if report.options.get("seed"):
         words += ["--seed", str(report.options["seed"])]
     return shlex.join(words)
@@ -170,7 +172,9 @@ def summary(report: Report) -> str:
     counts = report.counts()
     listed = ", ".join(f"{counts[o]} {o.value.replace('_', ' ')}" for o in MARKS if counts[o])
     lines = [
-        f"ops      {counted.registered} in the run, {counted.with_samples} with samples, {counted.tested} tested, "
+        f"ops      {counted.registered} in the run; no kernel was run, {counted.clean} without a finding"
+        if counted.static
+        else f"ops      {counted.registered} in the run, {counted.with_samples} with samples, {counted.tested} tested, "
         f"{counted.conformant} conformant",
         f"results  {listed or 'none'} in {report.seconds:.1f} s",
     ]

@@ -48,6 +48,44 @@ def _raise(ctx: Any, grad: Tensor) -> Tensor:
 gradient_raises.register_fake(like)
 
 
+@torch.library.custom_op("broken_autograd::wrong_shape", mutates_args=())
+def wrong_shape(x: Tensor) -> Tensor:
+    """The formula returns the gradient of the sum, and forgets to give it the shape of the argument."""
+    return _row_sums(x).copy_(x.sum(-1) if x.dim() else x)
+
+
+@wrong_shape.register_fake
+def _row_sums(x: Tensor) -> Tensor:
+    return x.new_empty(x.shape[:-1])
+
+
+wrong_shape.register_autograd(lambda _ctx, grad: grad)
+
+
+@torch.library.custom_op("broken_autograd::saves_nothing", mutates_args=())
+def saves_nothing(x: Tensor) -> Tensor:
+    """The formula reads an attribute of ctx that nothing has set."""
+    return doubled(x)
+
+
+saves_nothing.register_fake(like)
+
+
+@saves_nothing.register_autograd
+def _without_saving(ctx: Any, grad: Tensor) -> Tensor:
+    return grad * ctx.factor  # which no setup_context has set
+
+
+@torch.library.custom_op("broken_autograd::rounds_straight", mutates_args=())
+def rounds_straight(x: Tensor) -> Tensor:
+    """Rounding is given the gradient of the identity, which is right if it is meant, and only then."""
+    return like(x).copy_(x.round())
+
+
+rounds_straight.register_fake(like)
+rounds_straight.register_autograd(lambda _ctx, grad: grad)
+
+
 @torch.library.custom_op("broken_autograd::no_gradient", mutates_args=())
 def no_gradient(x: Tensor) -> Tensor:
     """The formula gives no gradient, which counts as zero."""
@@ -355,7 +393,10 @@ _LIBRARY.impl(
 FAULTS: list[Fault] = [
     planted(forgets_factor, "autograd.gradcheck", reference=torch.square),
     # claimed, since a formula that nobody claims may refuse
-    planted(gradient_raises, "autograd.gradcheck", reference=doubled, differentiable=True),
+    planted(gradient_raises, "autograd.runs", reference=doubled, differentiable=True),
+    planted(wrong_shape, "autograd.runs", reference=lambda x: x.sum(-1) if x.dim() else x),
+    planted(saves_nothing, "autograd.runs", reference=doubled),
+    planted(rounds_straight, "autograd.gradcheck", "warn", reference=torch.round),
     planted(no_gradient, "autograd.gradcheck", reference=doubled),
     planted(swapped, "autograd.gradcheck", samples=two_matrices, reference=torch.sub),
     planted(one_gradient_more, "autograd.count", reference=doubled),

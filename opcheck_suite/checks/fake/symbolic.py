@@ -7,7 +7,8 @@ from opcheck_suite.registry import check
     id="fake.symbolic",
     title="The fake kernel depends on the values of sizes",
     what=(
-        "Calls the fake kernel with symbols for sizes and collects the conditions that it relied on. A condition is a "
+        "Calls the fake kernel with symbols for sizes, and for arguments declared SymInt, and collects the conditions "
+        "that it relied on. A condition is a "
         "failure when the op accepts sizes that violate it; conditions that the op itself demands are right."
     ),
     why=(
