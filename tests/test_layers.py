@@ -109,6 +109,7 @@ def test_checks_import_nothing_but_the_registry_the_context_and_helpers():
         "programs",
         "pykernel",
         "reserved",
+        "rounding",
         "signatures",
         "state",
         "sweeps",
