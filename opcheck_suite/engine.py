@@ -6,7 +6,6 @@ Every planned unit yields at least one result, whatever the op does to its proce
 from __future__ import annotations
 
 import collections
-import contextlib
 import dataclasses
 import platform
 import select
@@ -26,6 +25,8 @@ from opcheck_suite.session import Row, Session
 
 #: Called with every result as it comes in, and with the unit that it belongs to when that unit is finished.
 Listener = Callable[[Result | Unit], None]
+
+can_fork_safely = isolate.can_fork_safely
 
 #: What a child announces before it takes a step -> what reports call the step when the child dies of it.
 _STEPS = {
@@ -496,23 +497,3 @@ def expect(entry: specs.Entry, results: list[Result]) -> list[Result]:
     return [
         dataclasses.replace(r, outcome=Outcome.XPASS, message=text) if r.outcome is Outcome.PASS else r for r in results
     ]
-
-
-def can_fork_safely() -> bool:
-    """Whether a child of this process can use torch: a backward run or thread pool in the parent may prevent it."""
-    if not isolate.available():
-        return False
-
-    def serve(_: isolate.Commands, send: isolate.Send) -> None:
-        x = torch.ones(100_000, requires_grad=True)
-        (x * 2).sum().backward()
-        send({"alive": True})
-
-    child = isolate.Child(serve, memory_limit=0)
-    try:
-        return child.receive(timeout=5) is not None
-    except EOFError:
-        return False
-    finally:
-        with contextlib.suppress(Exception):
-            child.kill()

@@ -208,6 +208,28 @@ class Child:
         self.close()
 
 
+def can_fork_safely() -> bool:
+    """Whether a child of this process can use torch: a backward run or thread pool in the parent may prevent it."""
+    import torch
+
+    if not available():
+        return False
+
+    def serve(_: Commands, send: Send) -> None:
+        x = torch.ones(100_000, requires_grad=True)
+        (x * 2).sum().backward()
+        send({"alive": True})
+
+    child = Child(serve, memory_limit=0)
+    try:
+        return child.receive(timeout=5) is not None
+    except EOFError:
+        return False
+    finally:
+        with contextlib.suppress(Exception):
+            child.kill()
+
+
 def aside(work: Callable[[Send], None], *, seconds: float, waiting: Callable[[], None]) -> list[dict[str, Any]]:
     """What ``work(send)`` sent in a forked copy of this process until it ended, died, or its time was up.
 

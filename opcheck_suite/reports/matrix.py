@@ -64,7 +64,7 @@ class Summary:
     static: bool = False
     """Whether only static checks were asked for, which run no kernel and so say of no op that it is conformant."""
     clean: int = 0
-    """Ops that a check looked at without a bad result."""
+    """With `static`, how many ops have no bad result."""
 
 
 def summarise(report: Report) -> Summary:
@@ -87,5 +87,5 @@ def summarise(report: Report) -> Summary:
         conformant=0 if only_static else len(tested - bad),
         untested=tuple(n for n in names if n not in tested),
         static=only_static,
-        clean=len(tested - bad),
+        clean=len(tested - bad) if only_static else 0,
     )
