@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from opcheck_suite import check_op, count_graph_breaks
@@ -35,3 +37,15 @@ def test_the_function_breaks_the_graph_and_the_op_does_not(name):
 def test_the_check_of_it_passes_and_is_not_skipped(name):
     report = check_op(WRAPPING[name], checks=["compile.wrapping"])
     assert {r.outcome.value for r in report.results if r.check == "compile.wrapping"} == {"pass"}
+
+
+def test_a_function_that_raises_by_itself_is_no_reason_for_an_op():
+    """Nor is it a break of the graph: whoever wrote the spec named the wrong function."""
+
+    def other_signature(x):
+        raise TypeError("not for this op")
+
+    spec = dataclasses.replace(WRAPPING["reference::limit_peak"], unwrapped=other_signature)
+    (result,) = [r for r in check_op(spec, checks=["compile.wrapping"]).results if r.check == "compile.wrapping"][:1]
+    assert result.outcome.value == "warn"
+    assert "raises where the op does not, without being compiled: TypeError: not for this op" in result.message
