@@ -112,6 +112,8 @@ def difference(ctx: Context, cases: Sequence[Case], sweep: Sweep) -> str | None:
         text = _difference(ctx, case, got)
         if text is not None and case is cases[0]:
             ctx.not_exercised("compiled and eager calls differ for the sample as it is: see compile.parity")
+        if text is not None and ctx.compare(ctx.poisoned(case).results(), ctx.eager(case).results()):
+            ctx.not_exercised("an output holds memory that was never written: see values.unwritten")
         if text is not None:
             return f"{text}\nat      {case.describe()}"
     return None

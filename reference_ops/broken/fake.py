@@ -282,6 +282,9 @@ def _(x: Tensor) -> Tensor:
 
 _BOTH = ("cpu", "cuda")
 
+#: Code that is compiled for one size and called with others meets the fault as well.
+_AT_OTHER_SIZES = {"compile.dynamic": "fail"}
+
 
 @torch.library.custom_op("broken_fake::forgets_scalars", mutates_args=())
 def forgets_scalars(x: Tensor) -> Tensor:
@@ -306,19 +309,19 @@ FAULTS: list[Fault] = [
     planted(on_default_device, "fake.placement", devices=_BOTH, reference=doubled),
     planted(for_cpu_only, "fake.placement", devices=_BOTH, reference=doubled),
     planted(positives_not_none, "fake.bounds", reference=lambda x: x[x > 0]),
-    planted(positives_at_most, "fake.bounds", reference=lambda x: x[x > 0]),
+    planted(positives_at_most, "fake.bounds", also=_AT_OTHER_SIZES, reference=lambda x: x[x > 0]),
     # torch's AOT utils and the backends compare the number with that of an eager call
     planted(other_number, "fake.scalars", also={"opcheck.utils": "fail", "compile.parity": "fail"}),
-    planted(counted_once, "fake.scalars"),
+    planted(counted_once, "fake.scalars", also=_AT_OTHER_SIZES),
     planted(assumes_sign, "fake.scalars"),
-    planted(transposes_argument, "fake.purity", reference=lambda x: x.t() * 2),
+    planted(transposes_argument, "fake.purity", also=_AT_OTHER_SIZES, reference=lambda x: x.t() * 2),
     planted(takes_any_type, "fake.refusals", reference=doubled),
     planted(takes_any_size, "fake.refusals", reference=doubled),
     planted(forgets_scalars, "fake.refusals"),
-    planted(fixes_rows, "fake.symbolic", reference=doubled),
-    planted(branches_on_size, "fake.symbolic", reference=doubled),
-    planted(padded_blocks, "fake.symbolic", reference=doubled),
+    planted(fixes_rows, "fake.symbolic", also=_AT_OTHER_SIZES, reference=doubled),
+    planted(branches_on_size, "fake.symbolic", also={"compile.dynamic": "warn"}, reference=doubled),
+    planted(padded_blocks, "fake.symbolic", also={"compile.dynamic": "warn"}, reference=doubled),
     # torch's AOT util for dynamic shapes calls the fake kernel with symbols, too
-    planted(looks_size_up, "fake.symbolic", also={"opcheck.utils": "fail"}, reference=doubled),
+    planted(looks_size_up, "fake.symbolic", also={"opcheck.utils": "fail", **_AT_OTHER_SIZES}, reference=doubled),
     planted(asks_whether_empty, "fake.unbacked", "warn", reference=doubled),
 ]

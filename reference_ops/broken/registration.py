@@ -288,7 +288,7 @@ FAULTS: list[Fault] = [
     planted(_KERNEL_DEFAULT, "registration.kernel_signature", kernel=kernel_default, samples=matrix_and_number),
     planted(_KERNEL_SWAPS, "registration.kernel_signature", kernel=kernel_swaps, samples=two_matrices),
     planted(number_in_words, "registration.number_as_string", "warn", samples=_matrix_and_word),
-    planted(only_prints, "registration.effects", also={"compile.opaque": "fail"}),
+    planted(only_prints, "registration.effects", also={"compile.effects": "fail"}),
     planted(
         _COMPOSITE,
         "registration.composite",

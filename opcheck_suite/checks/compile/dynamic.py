@@ -79,7 +79,7 @@ def _sizes(ctx, case):
             ctx.fail(f"other sizes{how} give another result: {text}")
         if len(sweep.guards) > allowed and not warning:
             guards = "\n".join(f"guard   {g}" for g in sweep.guards[allowed:])
-            warning = f"{len(sweep.guards)} recompilations for {len(others)} other sizes{how}\n{guards}"
+            warning = f"{_recompiled(others, sweep)}{how}\n{guards}"
     unbacked = sweeps.run(ctx, cases, backend="eager", dynamic=None, mark=torch._dynamo.decorators.mark_unbacked)
     if alike and (text := sweeps.difference(ctx, cases, unbacked)):
         ctx.fail(f"sizes marked by mark_unbacked give another result: {text}")
