@@ -68,7 +68,15 @@ def _counts(device: str, dtype: torch.dtype | None) -> Iterator[Sample]:
 
 FAULTS: list[Fault] = [
     planted(size_from_data, "compile.graph_breaks", samples=_counts),
-    planted(_BYPASSED, "compile.opaque", kernel=bypassed, differentiable=False, reference=doubled),
+    # nor do dispatch modes see it
+    planted(
+        _BYPASSED,
+        "compile.opaque",
+        also={"dispatch.modes": "fail"},
+        kernel=bypassed,
+        differentiable=False,
+        reference=doubled,
+    ),
     planted(formula_asks, "compile.parity", reference=doubled),
     planted(needless, "compile.wrapping", "warn", unwrapped=plain, reference=doubled),
 ]
