@@ -150,7 +150,15 @@ def _repeated(x: Tensor, times: int) -> Tensor:
 
 FAULTS: list[Fault] = [
     planted(size_from_data, "compile.graph_breaks", samples=_counts),
-    planted(_BYPASSED, "compile.opaque", kernel=bypassed, differentiable=False, reference=doubled),
+    # nor do dispatch modes see it
+    planted(
+        _BYPASSED,
+        "compile.opaque",
+        also={"dispatch.modes": "fail"},
+        kernel=bypassed,
+        differentiable=False,
+        reference=doubled,
+    ),
     planted(formula_asks, "compile.parity", reference=doubled),
     planted(own_functionalization, "compile.opaque", also={"compile.parity": "fail"}, reference=doubled),
     planted(formula_keeps_number, "compile.dynamic", reference=doubled),
