@@ -104,6 +104,8 @@ def preflight(plan: Plan) -> None:
     def serve(_: isolate.Commands, send: isolate.Send) -> None:
         names: dict[str, None] = {}
         for entry, device, dtype in sorted({(u.op, u.device, u.dtype) for u in plan.units}):
+            if plan.entries[entry].info is None:  # unavailable, and the run says why
+                continue
             try:
                 made = Session(plan.entries[entry]).context(device, dtype).samples
                 names |= dict.fromkeys(case.sample for case in made)
@@ -121,7 +123,8 @@ def preflight(plan: Plan) -> None:
     child = isolate.Child(serve, memory_limit=0)
     try:
         while (event := child.receive(timeout=plan.options.timeout or 600)) is not None:
-            raise UsageError(event["misfit"])
+            if "misfit" in event:
+                raise UsageError(event["misfit"])
     except EOFError:
         pass
     finally:
