@@ -68,7 +68,14 @@ def _counts(device: str, dtype: torch.dtype | None) -> Iterator[Sample]:
 
 FAULTS: list[Fault] = [
     planted(size_from_data, "compile.graph_breaks", samples=_counts),
-    planted(_BYPASSED, "compile.opaque", kernel=bypassed, differentiable=False, reference=doubled),
+    planted(
+        _BYPASSED,
+        "compile.opaque",
+        kernel=bypassed,
+        differentiable=False,
+        reference=doubled,
+        also={"export.decompositions": "fail"},
+    ),
     planted(formula_asks, "compile.parity", reference=doubled),
     planted(needless, "compile.wrapping", "warn", unwrapped=plain, reference=doubled),
 ]

@@ -255,22 +255,26 @@ FAULTS: list[Fault] = [
     planted(other_device, "fake.device", also={"opcheck.utils": "fail"}, reference=doubled),
     planted(empty_is_integer, "fake.dtype", reference=doubled),
     planted(other_dtype, "fake.dtype", also={"opcheck.utils": "fail"}, reference=doubled),
-    planted(sample_size, "fake.shape", reference=doubled),
+    planted(sample_size, "fake.shape", reference=doubled, also={"export.roundtrip": "fail"}),
     planted(other_layout, "fake.strides", reference=doubled),
     planted(on_default_device, "fake.placement", devices=_BOTH, reference=doubled),
     planted(for_cpu_only, "fake.placement", devices=_BOTH, reference=doubled),
     planted(positives_not_none, "fake.bounds", reference=lambda x: x[x > 0]),
-    planted(positives_at_most, "fake.bounds", reference=lambda x: x[x > 0]),
+    planted(positives_at_most, "fake.bounds", reference=lambda x: x[x > 0], also={"export.dynamic": "fail"}),
     # torch's AOT utils and the backends compare the number with that of an eager call
-    planted(other_number, "fake.scalars", also={"opcheck.utils": "fail", "compile.parity": "fail"}),
-    planted(counted_once, "fake.scalars"),
+    planted(
+        other_number, "fake.scalars", also={"export.program": "fail", "opcheck.utils": "fail", "compile.parity": "fail"}
+    ),
+    planted(counted_once, "fake.scalars", also={"export.roundtrip": "fail"}),
     planted(assumes_sign, "fake.scalars"),
     planted(transposes_argument, "fake.purity", reference=lambda x: x.t() * 2),
     planted(takes_any_type, "fake.refusals", reference=doubled),
     planted(takes_any_size, "fake.refusals", reference=doubled),
-    planted(fixes_rows, "fake.symbolic", reference=doubled),
-    planted(branches_on_size, "fake.symbolic", reference=doubled),
-    planted(padded_blocks, "fake.symbolic", reference=doubled),
+    planted(fixes_rows, "fake.symbolic", reference=doubled, also={"export.dynamic": "fail"}),
+    planted(branches_on_size, "fake.symbolic", reference=doubled, also={"export.dynamic": "fail"}),
+    planted(padded_blocks, "fake.symbolic", reference=doubled, also={"export.dynamic": "fail"}),
     # torch's AOT util for dynamic shapes calls the fake kernel with symbols, too
-    planted(looks_size_up, "fake.symbolic", also={"opcheck.utils": "fail"}, reference=doubled),
+    planted(
+        looks_size_up, "fake.symbolic", also={"export.dynamic": "fail", "opcheck.utils": "fail"}, reference=doubled
+    ),
 ]

@@ -10,7 +10,17 @@ from torch import Tensor
 
 from opcheck_suite import registry
 from opcheck_suite.model import OpSpec, Sample
-from reference_ops.broken.fault import define, doubled, library, like, matrix, matrix_and_number, two_matrices
+from reference_ops.broken.fault import (
+    COMPILER,
+    define,
+    doubled,
+    library,
+    like,
+    matrix,
+    matrix_and_number,
+    two_matrices,
+    two_vectors,
+)
 
 
 def _plain_blend(a: Tensor, b: Tensor, factor: float) -> Tensor:
@@ -95,7 +105,13 @@ def _(info: Any, in_dims: tuple[int | None, ...], x: Tensor) -> tuple[Tensor, in
     return turned(x.movedim(in_dims[0] or 0, 0)), 0
 
 
+def _outer(a: Tensor, b: Tensor) -> Tensor:
+    torch._check(a.dim() == 1 and b.dim() == 1)
+    return a.new_empty((a.shape[0], b.shape[0]), dtype=torch.result_type(a, b))
+
+
 _LIBRARY = library("broken_good")
+_OUTER = define(_LIBRARY, "outer", "(Tensor a, Tensor b) -> Tensor", torch.outer, _outer)
 _DOUBLED = define(_LIBRARY, "doubled", "(Tensor x) -> Tensor", doubled, like)
 _PICK = define(_LIBRARY, "pick", "(Tensor x, Tensor index, int power, str order='given') -> Tensor", _pick, _picked)
 _SCALE = define(_LIBRARY, "scale", "(Tensor(a!) x, float factor) -> ()", _scale, _nothing)
@@ -134,8 +150,11 @@ POSITIVES = OpSpec(
     about="data decides a size, and sizes decide a number",
 )
 TURNED = OpSpec(turned, samples=matrix, reference=lambda x: x.flip(-1) if x.dim() else x, about="a batching rule")
+OUTER = OpSpec(
+    _OUTER, samples=two_vectors, reference=torch.outer, unavailable=COMPILER, about="a kernel in C++, which is torch's"
+)
 
-SPECS = [BLEND, SCALE, DOUBLED, PICK, POSITIVES, TURNED]
+SPECS = [BLEND, SCALE, DOUBLED, PICK, POSITIVES, TURNED, OUTER]
 
 #: Ops that pass what does not apply to `BLEND`.
 _OTHERS = (
@@ -146,6 +165,7 @@ _OTHERS = (
     ),
     (POSITIVES, ("fake.bounds", "fake.scalars")),
     (TURNED, ("transform.vmap",)),
+    (OUTER, ("export.aotinductor",)),
 )
 
 #: Check id -> an op that passes it, having run.
