@@ -20,7 +20,7 @@ ARROWS = {
     "report": ("reports progress", "registry model"),
     "session": ("session shrinking", "context specs tool registry isolate model"),
     "context": (
-        "context alternatives compilepairs costs fakepairs gradients layoutpairs mapped programs pykernel rounding"
+        "context alternatives compilepairs costs exporting fakepairs gradients layoutpairs mapped programs pykernel rounding"
         " signatures sweeps threaded",
         "specs tool model",
     ),
@@ -97,6 +97,7 @@ def test_checks_import_nothing_but_the_registry_the_context_and_helpers():
         "compiling",
         "costs",
         "elsewhere",
+        "exporting",
         "fakepairs",
         "fakes",
         "gradients",

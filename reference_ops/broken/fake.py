@@ -302,7 +302,7 @@ FAULTS: list[Fault] = [
     # it asks whether there are elements
     planted(empty_is_integer, "fake.dtype", also={"fake.unbacked": "warn"}, reference=doubled),
     planted(other_dtype, "fake.dtype", also={"opcheck.utils": "fail"}, reference=doubled),
-    planted(sample_size, "fake.shape", reference=doubled),
+    planted(sample_size, "fake.shape", reference=doubled, also={"export.roundtrip": "fail"}),
     planted(other_layout, "fake.strides", reference=doubled),
     planted(packs_images, "fake.strides", samples=images, reference=doubled),
     # torch's test_faketensor compares the bits, too
@@ -310,19 +310,35 @@ FAULTS: list[Fault] = [
     planted(on_default_device, "fake.placement", devices=_BOTH, reference=doubled),
     planted(for_cpu_only, "fake.placement", devices=_BOTH, reference=doubled),
     planted(positives_not_none, "fake.bounds", reference=lambda x: x[x > 0]),
-    planted(positives_at_most, "fake.bounds", also=_AT_OTHER_SIZES, reference=lambda x: x[x > 0]),
+    planted(
+        positives_at_most,
+        "fake.bounds",
+        also={"export.dynamic": "fail", **_AT_OTHER_SIZES},
+        reference=lambda x: x[x > 0],
+    ),
     # torch's AOT utils and the backends compare the number with that of an eager call
-    planted(other_number, "fake.scalars", also={"opcheck.utils": "fail", "compile.parity": "fail"}),
-    planted(counted_once, "fake.scalars", also=_AT_OTHER_SIZES),
+    planted(
+        other_number, "fake.scalars", also={"export.program": "fail", "opcheck.utils": "fail", "compile.parity": "fail"}
+    ),
+    planted(counted_once, "fake.scalars", also={"export.roundtrip": "fail", **_AT_OTHER_SIZES}),
     planted(assumes_sign, "fake.scalars"),
     planted(transposes_argument, "fake.purity", also=_AT_OTHER_SIZES, reference=lambda x: x.t() * 2),
     planted(takes_any_type, "fake.refusals", reference=doubled),
     planted(takes_any_size, "fake.refusals", reference=doubled),
     planted(forgets_scalars, "fake.refusals"),
-    planted(fixes_rows, "fake.symbolic", also=_AT_OTHER_SIZES, reference=doubled),
-    planted(branches_on_size, "fake.symbolic", also={"compile.dynamic": "warn"}, reference=doubled),
-    planted(padded_blocks, "fake.symbolic", also={"compile.dynamic": "warn"}, reference=doubled),
+    planted(fixes_rows, "fake.symbolic", also={"export.dynamic": "fail", **_AT_OTHER_SIZES}, reference=doubled),
+    planted(
+        branches_on_size, "fake.symbolic", also={"compile.dynamic": "warn", "export.dynamic": "fail"}, reference=doubled
+    ),
+    planted(
+        padded_blocks, "fake.symbolic", also={"compile.dynamic": "warn", "export.dynamic": "fail"}, reference=doubled
+    ),
     # torch's AOT util for dynamic shapes calls the fake kernel with symbols, too
-    planted(looks_size_up, "fake.symbolic", also={"opcheck.utils": "fail", **_AT_OTHER_SIZES}, reference=doubled),
+    planted(
+        looks_size_up,
+        "fake.symbolic",
+        also={"export.dynamic": "fail", "opcheck.utils": "fail", **_AT_OTHER_SIZES},
+        reference=doubled,
+    ),
     planted(asks_whether_empty, "fake.unbacked", "warn", reference=doubled),
 ]

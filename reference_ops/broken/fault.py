@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import os
+import shutil
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -23,6 +25,12 @@ class Fault:
     outcome: str = "fail"
     also: Mapping[str, str] = dataclasses.field(default_factory=dict)
     """Ids of other checks that see the same fault, and their outcomes."""
+
+
+#: As for ``OpSpec(unavailable=...)``: empty, or why nothing can be compiled here.
+COMPILER: Mapping[str, str] = (
+    {} if shutil.which(os.environ.get("CXX", "g++")) else {"native": "there is no C++ compiler"}
+)
 
 
 def planted(
@@ -66,6 +74,12 @@ def complex_matrix(device: str, dtype: torch.dtype | None) -> Iterator[Sample]:
     """One matrix of complex numbers."""
     parts = normal(3, 4, device=device), normal(3, 4, device=device, seed=1)
     yield Sample((torch.complex(*parts),), name="complex matrix")
+
+
+def two_vectors(device: str, dtype: torch.dtype | None) -> Iterator[Sample]:
+    """Two vectors of different lengths."""
+    pair = normal(3, device=device, dtype=dtype), normal(4, device=device, dtype=dtype, seed=1)
+    yield Sample(pair, name="two vectors")
 
 
 def doubled(x: Tensor) -> Tensor:

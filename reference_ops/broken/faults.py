@@ -20,6 +20,7 @@ MODULES = (
     "transform",
     "opcheck",
     "compile",
+    "export",
 )
 
 

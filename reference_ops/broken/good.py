@@ -11,6 +11,7 @@ from torch import Tensor
 from opcheck_suite import registry
 from opcheck_suite.model import OpSpec, Sample
 from reference_ops.broken.fault import (
+    COMPILER,
     complex_matrix,
     define,
     doubled,
@@ -20,6 +21,7 @@ from reference_ops.broken.fault import (
     matrix,
     matrix_and_number,
     two_matrices,
+    two_vectors,
 )
 from reference_ops.python.data import normal
 
@@ -146,7 +148,13 @@ def _quadratic(x: Tensor) -> Tensor:
     return like(x).copy_(x * x)
 
 
+def _outer(a: Tensor, b: Tensor) -> Tensor:
+    torch._check(a.dim() == 1 and b.dim() == 1)
+    return a.new_empty((a.shape[0], b.shape[0]), dtype=torch.result_type(a, b))
+
+
 _LIBRARY = library("broken_good")
+_OUTER = define(_LIBRARY, "outer", "(Tensor a, Tensor b) -> Tensor", torch.outer, _outer)
 _DOUBLED = define(_LIBRARY, "doubled", "(Tensor x) -> Tensor", doubled, like)
 _PICK = define(_LIBRARY, "pick", "(Tensor x, Tensor index, int power, str order='given') -> Tensor", _pick, _picked)
 _SQUARED = define(_LIBRARY, "squared", "(Tensor x) -> Tensor", _squared, like)
@@ -203,6 +211,9 @@ POSITIVES = OpSpec(
     about="data decides a size, and sizes decide a number",
 )
 TURNED = OpSpec(turned, samples=matrix, reference=lambda x: x.flip(-1) if x.dim() else x, about="a batching rule")
+OUTER = OpSpec(
+    _OUTER, samples=two_vectors, reference=torch.outer, unavailable=COMPILER, about="a kernel in C++, which is torch's"
+)
 
 QUADRATIC = OpSpec(
     _QUADRATIC,
@@ -215,7 +226,7 @@ QUADRATIC = OpSpec(
 ORDERED = OpSpec(ordered, samples=_images_and_volumes, reference=lambda x: x * 2, about="images and volumes")
 SQUARED = OpSpec(_SQUARED, samples=complex_matrix, reference=torch.square, about="complex numbers, and conj views")
 
-SPECS = [BLEND, SCALE, DOUBLED, PICK, POSITIVES, TURNED, ORDERED, SQUARED, QUADRATIC]
+SPECS = [BLEND, SCALE, DOUBLED, PICK, POSITIVES, TURNED, ORDERED, SQUARED, QUADRATIC, OUTER]
 
 #: Ops that pass what does not apply to `BLEND`.
 _OTHERS = (
@@ -235,6 +246,7 @@ _OTHERS = (
     (ORDERED, ("values.noncontiguous", "fake.strides", "autograd.incoming")),
     (SQUARED, ("autograd.gradcheck", "fake.lazy_bits")),
     (QUADRATIC, ("autograd.forward_mode", "dispatch.keys")),
+    (OUTER, ("export.aotinductor",)),
 )
 
 #: Check id -> an op that passes it, having run.

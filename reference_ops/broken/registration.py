@@ -288,12 +288,16 @@ FAULTS: list[Fault] = [
     planted(_KERNEL_DEFAULT, "registration.kernel_signature", kernel=kernel_default, samples=matrix_and_number),
     planted(_KERNEL_SWAPS, "registration.kernel_signature", kernel=kernel_swaps, samples=two_matrices),
     planted(number_in_words, "registration.number_as_string", "warn", samples=_matrix_and_word),
-    planted(only_prints, "registration.effects", also={"compile.effects": "fail"}),
+    planted(
+        only_prints,
+        "registration.effects",
+        also={"export.decompositions": "fail", "compile.effects": "fail"},
+    ),
     planted(
         _COMPOSITE,
         "registration.composite",
         # the graph that comes of it has the parts
-        also={"compile.opaque": "fail"},
+        also={"export.decompositions": "fail", "compile.opaque": "fail"},
         opaque=True,
         kernel=composite,
         reference=doubled,
@@ -303,7 +307,7 @@ FAULTS: list[Fault] = [
         _NOT_COMPOSITE,
         "registration.composite",
         # the graph that comes of it has the op
-        also={"compile.opaque": "fail"},
+        also={"export.decompositions": "fail", "compile.opaque": "fail"},
         opaque=False,
         kernel=not_composite,
         reference=doubled,
