@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from opcheck_suite import engine, specs
+from opcheck_suite.isolate import can_fork_safely
 from opcheck_suite.model import OpSpec, Report, Unit
 from opcheck_suite.options import RunOptions
 
@@ -49,7 +50,7 @@ def check_op(
         strict=strict,
         seed=seed,
     ).validated()
-    unsafe = isolate == "auto" and not engine.can_fork_safely()
+    unsafe = isolate == "auto" and not can_fork_safely()
     if unsafe:
         options = dataclasses.replace(options, isolate="never")
     entries = specs.entries([spec])

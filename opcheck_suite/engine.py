@@ -26,8 +26,6 @@ from opcheck_suite.session import Row, Session
 #: Called with every result as it comes in, and with the unit that it belongs to when that unit is finished.
 Listener = Callable[[Result | Unit], None]
 
-can_fork_safely = isolate.can_fork_safely
-
 #: What a child announces before it takes a step -> what reports call the step when the child dies of it.
 _STEPS = {
     "eager": "the op, called",

@@ -150,7 +150,7 @@ def test_it_works_after_a_backward_in_this_process():
 
 
 def test_a_process_that_cannot_be_forked_runs_the_op_itself_and_says_so(monkeypatch):
-    monkeypatch.setattr("opcheck_suite.engine.can_fork_safely", lambda: False)
+    monkeypatch.setattr("opcheck_suite.api.can_fork_safely", lambda: False)
     report = check_op(spec("double"), **QUICK)
     assert report.ok
     assert report.environment["isolation"].startswith("none: this process has used torch")

@@ -488,4 +488,4 @@ def test_a_report_says_what_its_results_depend_on(one_by_one):
 
 
 def test_this_process_can_be_forked():
-    assert engine.can_fork_safely()
+    assert isolate.can_fork_safely()

@@ -14,14 +14,14 @@ ROOT = pathlib.Path(opcheck_suite.__file__).parent
 
 #: Layer -> its modules, and the layers that these may import besides their own.
 ARROWS = {
-    "door": ("cli plugin api documents", "tool engine breaks report specs options registry model"),
+    "door": ("cli plugin api documents", "tool engine breaks report specs isolate options registry model"),
     "breaks": ("breaks", "specs tool registry model"),
     "engine": ("engine audit", "session isolate specs options tool registry model"),
     "report": ("reports progress", "registry model"),
     "session": ("session shrinking", "context specs tool registry isolate model"),
     "context": (
-        "context alternatives compilepairs costs exporting fakepairs gradients layoutpairs mapped programs pykernel rounding"
-        " signatures sweeps threaded",
+        "context alternatives compilepairs costs exporting fakepairs gradients layoutpairs mapped programs pykernel"
+        " rounding signatures sweeps threaded",
         "specs tool model",
     ),
     "specs": ("specs", "tool registry model"),
