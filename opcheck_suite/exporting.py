@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import io
 import logging
 import os
@@ -108,6 +109,12 @@ class Program:
         """What went wrong, on one line."""
         return "" if self.error is None else describe_error(self.error)
 
+    @functools.cached_property
+    def call(self) -> Callable[..., Any]:
+        """The program as a function of the tensors by name, for `observe`."""
+        with settings():
+            return self.exported.module()  # type: ignore[no-any-return]
+
     def targets(self) -> list[str]:
         """What the program calls, ops as ``ns::name[.overload]``.
 
@@ -168,8 +175,8 @@ def ready(ctx: Context, case: Case) -> None:
             ctx.skip(f"torch.export has no place for a {type(out).__name__} that an op returns")
 
 
-def settled(ctx: Context, case: Case) -> tuple[Program, Callable[..., Any]]:
-    """The program, and the program as a function, for checks of what is made of it.
+def settled(ctx: Context, case: Case) -> Program:
+    """The program, for checks of what is made of it.
 
     Ends the check where the program itself is at fault already.
     """
@@ -177,10 +184,9 @@ def settled(ctx: Context, case: Case) -> tuple[Program, Callable[..., Any]]:
     found = program(ctx, case)
     if found.error is not None:
         ctx.not_exercised("the op cannot be exported with open sizes: see export.program and export.dynamic")
-    call = module(found)
-    if difference(ctx, case, observe(ctx, case, call)):
+    if difference(ctx, case, observe(ctx, case, found.call)):
         ctx.not_exercised("the exported program differs from the op: see export.program")
-    return found, call
+    return found
 
 
 def program(ctx: Context, case: Case, *, strict: bool = False, dynamic: bool = True, tied: bool = False) -> Program:
@@ -415,12 +421,6 @@ class Seen:
     """The sizes of output tensors as the program has them."""
     doubled: list[torch.Tensor]
     error: BaseException | None = None
-
-
-def module(program: Program) -> Callable[..., Any]:
-    """The program as a function of the tensors by name, for `observe`."""
-    with settings():
-        return program.exported.module()  # type: ignore[no-any-return]
 
 
 def observe(ctx: Context, case: Case, call: Callable[..., Any]) -> Seen:

@@ -77,7 +77,7 @@ def test_a_program_calls_the_op_and_computes_what_it_does(strict):
     assert program.error is None
     assert program.targets().count("suite_exporting::double") == 1
     assert program.fixed(case) == []
-    seen = exporting.observe(ctx, case, exporting.module(program))
+    seen = exporting.observe(ctx, case, program.call)
     assert torch.equal(seen.results[0], torch.full((2, 3), 2.0))
     assert [list(sizes) for sizes in seen.sizes] == [[2, 3]]
     assert exporting.difference(ctx, case, seen) is None
@@ -94,14 +94,14 @@ def test_a_mutated_argument_is_a_result(change):
     ctx, case = context("add_", torch.ones(2, 3), torch.ones(2, 3))
     program = change(exporting.program(ctx, case), ctx)
     assert "suite_exporting::add_" in program.targets()
-    seen = exporting.observe(ctx, case, exporting.module(program))
+    seen = exporting.observe(ctx, case, program.call)
     assert [t.tolist() for t in seen.results] == [[[2.0] * 3] * 2]
     assert exporting.difference(ctx, case, seen) is None
 
 
 def test_lists_of_tensors_and_constants_are_passed_on():
     ctx, case = context("many", [torch.ones(2, 3), torch.ones(2, 3)], 0.5)
-    seen = exporting.observe(ctx, case, exporting.module(exporting.program(ctx, case)))
+    seen = exporting.observe(ctx, case, exporting.program(ctx, case).call)
     assert torch.equal(seen.results[0], torch.full((2, 3), 0.5))
 
 
@@ -141,7 +141,7 @@ def test_a_size_that_became_a_constant_is_named():
 def test_a_size_that_the_fake_kernel_made_up_is_a_difference():
     ctx, case = context("recalled")
     program = exporting.program(ctx, case)
-    call = exporting.module(program)
+    call = program.call
     assert exporting.difference(ctx, case, exporting.observe(ctx, case, call)) is None
     found = [
         exporting.difference(ctx, made, exporting.observe(ctx, made, call))
@@ -158,7 +158,7 @@ def test_integers_that_equal_a_size_are_taken_from_it():
     tied = exporting.program(ctx, case, tied=True)
     others = exporting.other_sizes(ctx, case, tied)
     assert [made.args[1:] for made in others] == [(7, [4, 5]), (3, [7, 5]), (7, [11, 5])]
-    call = exporting.module(tied)
+    call = tied.call
     assert [exporting.difference(ctx, m, exporting.observe(ctx, m, call)) for m in others] == [None] * 3
 
 
@@ -193,7 +193,7 @@ def test_a_saved_program_is_loaded_again():
     ctx, case = context("add_", torch.ones(2, 3), torch.ones(2, 3))
     back = exporting.loaded(exporting.program(ctx, case))
     assert back.targets() == ["suite_exporting::add_"]
-    assert exporting.difference(ctx, case, exporting.observe(ctx, case, exporting.module(back))) is None
+    assert exporting.difference(ctx, case, exporting.observe(ctx, case, back.call)) is None
 
 
 def test_what_cannot_be_saved_says_why():

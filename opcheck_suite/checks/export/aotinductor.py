@@ -74,11 +74,11 @@ def _compare(ctx, case, package):
     """End the check where the package differs from eager on a case, or on the case at other sizes."""
     from opcheck_suite import exporting
 
-    found, call = exporting.settled(ctx, case)
+    found = exporting.settled(ctx, case)
     # A package holds for the strides it was compiled with, and variants in size are contiguous.
     plain = all(t.is_contiguous() for _, t in case.leaves())
     for made in [case, *(exporting.other_sizes(ctx, case, found) if plain else [])]:
-        if exporting.observe(ctx, made, call).error is not None:
+        if exporting.observe(ctx, made, found.call).error is not None:
             continue  # export.dynamic reports sizes that the program refuses
         if text := exporting.difference(ctx, made, exporting.observe(ctx, made, package)):
             ctx.fail(f"the package differs from the op on {made.label}: {text}\ncall    {made.describe()}")

@@ -58,5 +58,5 @@ def decompositions(ctx, case):
 def _agree(ctx, case, found, what):
     from opcheck_suite import exporting
 
-    if text := exporting.difference(ctx, case, exporting.observe(ctx, case, exporting.module(found))):
+    if text := exporting.difference(ctx, case, exporting.observe(ctx, case, found.call)):
         ctx.fail(f"{what} differs from an eager call: {text}")

@@ -65,9 +65,8 @@ def _narrow(ctx, case, found, others):
                 )
     if any("[]" in str(r.type) or "List" in str(r.type) for r in ctx.info.schema.returns):
         return None  # how many tensors are in a list must be decided by conditions on sizes
-    call = exporting.module(found)
     for made in others:
-        seen = exporting.observe(ctx, made, call)
+        seen = exporting.observe(ctx, made, found.call)
         if seen.error is not None:
             return (
                 f"the exported program raises {ctx.describe_error(seen.error)} where the op accepts the sizes\n"

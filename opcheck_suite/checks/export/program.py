@@ -30,6 +30,6 @@ def program(ctx, case):
         ctx.fail(f"torch.export raised {found.text}")
     if ctx.opaque and not ctx.info.transparent and ctx.info.name not in found.targets():
         ctx.fail(f"the exported program does not call the op; it calls {', '.join(found.targets()[:6]) or 'nothing'}")
-    seen = exporting.observe(ctx, case, exporting.module(found))
+    seen = exporting.observe(ctx, case, found.call)
     if text := exporting.difference(ctx, case, seen):
         ctx.fail(f"the exported program differs from an eager call: {text}")

@@ -26,14 +26,14 @@ from opcheck_suite.registry import check
 def roundtrip(ctx, case):
     from opcheck_suite import exporting
 
-    found, call = exporting.settled(ctx, case)
+    found = exporting.settled(ctx, case)
     unsaveable = ""
     try:
-        again, which = exporting.module(exporting.loaded(found)), "loaded"
+        again, which = exporting.loaded(found).call, "loaded"
     except exporting.Unsaveable as reason:
-        again, which, unsaveable = call, "exported", str(reason)
+        again, which, unsaveable = found.call, "exported", str(reason)
     for made in [case, *exporting.other_sizes(ctx, case, found)]:
-        if exporting.observe(ctx, made, call).error is not None:
+        if exporting.observe(ctx, made, found.call).error is not None:
             continue  # export.dynamic reports sizes that the program refuses
         if text := exporting.difference(ctx, made, exporting.observe(ctx, made, again)):
             at = f" at other sizes, {made.variant}" if made.variant else ""
