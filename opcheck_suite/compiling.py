@@ -218,6 +218,8 @@ def trace(
             recorder.add(reason.reason, reason.user_stack)
         return torch._dynamo.lookup_backend(backend)(module, inputs)
 
+    name = backend if isinstance(backend, str) else getattr(backend, "__name__", type(backend).__name__)
+    capture_graph.__name__ = name  # what torch calls the backend in its messages
     torch._dynamo.reset()
     out, error = None, None
     with _own_counts() as counts, settings(capture=capture), recorder.recording():
@@ -237,7 +239,7 @@ def trace(
         metrics = utils.get_compilation_metrics()
         skipped = counts["frames"]["total"] - counts["frames"]["ok"]
         return Trace(
-            backend=backend if isinstance(backend, str) else getattr(backend, "__name__", type(backend).__name__),
+            backend=name,
             graphs=tuple(graphs),
             breaks=recorder.breaks(counts["graph_break"], counts["unimplemented"] if skipped else ()),
             recompiles=_recompiles(metrics),

@@ -16,7 +16,7 @@ from opcheck_suite.breaks.examine import Examination, Finding
 from opcheck_suite.graphbreaks import Skip, resumed_name, user_frames
 
 _WIDTH = 100
-#: Calls of a graph that are named.
+#: Calls of a graph that are named, and lines of an exception that are shown.
 _MOST = 8
 #: Hints that propose nothing.
 _EMPTY = ("file an issue", "This graph break is fundamental", "result in an error when running in eager")
@@ -184,9 +184,9 @@ def _error(examination: Examination) -> str:
     error = examination.trace.error
     if error is None:
         return ""
-    first = (str(error).strip().splitlines() or ["no message"])[0]
-    lines = [f"compiling raised {type(error).__name__}, where the function by itself does not"]
-    return "\n".join([*lines, *_field("", first)])
+    title = f"compiling raised {type(error).__name__}, where the function by itself does not"
+    told = str(error).partition("Set TORCHDYNAMO_VERBOSE")[0].splitlines()
+    return "\n".join([title, *(f"  {line.rstrip()}" for line in told if line.strip())][:_MOST])
 
 
 def _nothing(examination: Examination) -> str:

@@ -80,19 +80,17 @@ def test_what_the_function_raises_is_raised(function):
         function(fails, X)
 
 
-def test_an_exception_of_the_compiler_alone_is_a_failure():
-    """Dynamo runs the addition with fake tensors, and does not let the function handle what that raises."""
+def test_an_exception_of_the_compiler_alone_is_a_failure(monkeypatch):
+    def fails(module, inputs):
+        raise RuntimeError("no code for this")
 
-    def handled(x):
-        try:
-            return x + torch.ones(7)
-        except RuntimeError:
-            return x
-
-    with pytest.raises(AssertionError, match=r"compiling raised .*, where the function by itself does not"):
-        assert_no_graph_breaks(handled, X)
-    with pytest.raises(torch._dynamo.exc.TorchDynamoException):
-        count_graph_breaks(handled, X)
+    monkeypatch.setattr(torch._dynamo, "lookup_backend", lambda name: fails)
+    with pytest.raises(AssertionError, match=r"compiling raised .*, where the function by itself does not") as caught:
+        assert_no_graph_breaks(lambda x: x + 1, X)
+    assert "no code for this" in str(caught.value)
+    assert caught.value.__cause__ is not None
+    with pytest.raises(torch._dynamo.exc.BackendCompilerFailed, match="no code for this"):
+        count_graph_breaks(lambda x: x + 1, X)
 
 
 def test_capturing_is_as_the_process_has_it_set():
