@@ -20,7 +20,7 @@ import torch
 from opcheck_suite import compare, fakes, ops, specs, state
 from opcheck_suite.inputs import cases, tensors, variants
 from opcheck_suite.inputs.cases import Case
-from opcheck_suite.model import OpSpec
+from opcheck_suite.model import OpSpec, Tier
 
 T = TypeVar("T")
 
@@ -120,6 +120,7 @@ class Context:
         device: str,
         dtype: Any = None,
         seed: int = 0,
+        tier: Tier = Tier.STANDARD,
         announce: Announce = silent,
     ) -> None:
         self.spec = spec
@@ -127,19 +128,25 @@ class Context:
         self.device = device
         self.dtype = dtype
         self.seed = seed
+        self.tier = tier
         self.deadly: dict[str, str] = {}
         """What killed an earlier child, as ``eager:`` or ``fake:`` and a case's key -> how."""
-        self._announce = announce
+        self.announce_step = announce
         self._memo: dict[Hashable, Any] = {}
 
     # -- what there is to look at
+
+    @property
+    def source(self) -> Any:
+        """What the spec gives as samples: a list, or a strategy to draw from. Raises as `specs.source`."""
+        return self.memo("source", lambda: specs.source(self.spec, device=self.device, dtype=self.dtype))
 
     @property
     def samples(self) -> list[Case]:
         """The spec's samples on this device. Raises `specs.SpecError` when they cannot be made."""
 
         def make() -> list[Case]:
-            found = specs.samples(self.spec, device=self.device, dtype=self.dtype, info=self.info)
+            found = specs.made(self.source, info=self.info, tier=self.tier, seed=self.seed)
             return [cases.of_sample(self.info, sample, self.device) for sample in found]
 
         return self.memo("samples", make)
@@ -359,7 +366,7 @@ class Context:
 
     def announce(self, what: str, case: Case) -> None:
         """Tell the parent what is about to run."""
-        self._announce(what, case.key, (case.group or "sample") + ("?" if case.uncertain else ""))
+        self.announce_step(what, case.key, (case.group or "sample") + ("?" if case.uncertain else ""))
 
     # -- verdicts
 

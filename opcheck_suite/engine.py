@@ -93,7 +93,8 @@ def preflight(plan: Plan) -> None:
     def serve(_: isolate.Commands, send: isolate.Send) -> None:
         for entry, device, dtype in sorted({(u.op, u.device, u.dtype) for u in plan.units}):
             try:
-                Session(plan.entries[entry]).context(device, dtype).samples  # noqa: B018 - making them is the point
+                session = Session(plan.entries[entry], seed=plan.options.seed, tier=Tier(plan.options.tier))
+                session.context(device, dtype).samples  # noqa: B018 - making them is the point
             except UsageError as error:
                 send({"misfit": str(error)})
                 return
@@ -228,10 +229,12 @@ class Runner:
         if self.isolated:
             return None
         if name not in self._sessions:
-            self._sessions[name] = Session(entry, seed=self.plan.options.seed)
+            self._sessions[name] = Session(entry, seed=self.plan.options.seed, tier=Tier(self.plan.options.tier))
         events: list[Result | Unit] = []
         for unit in queue:
-            rows = [_result(unit, row) for row in self._sessions[name].run(unit)]
+            rows: list[Result] = []
+            for row in self._sessions[name].run(unit):
+                _put(rows, _result(unit, row))
             events += [*expect(entry, rows), unit]
         return events
 
@@ -258,6 +261,9 @@ class _Job:
         self._survived: set[Unit] = set()
         self._deadly: dict[tuple[str, str], dict[str, _Deadly]] = collections.defaultdict(dict)
         self._deaths = 0
+        self._reduce = True
+        self._died: tuple[str, bool] | None = None
+        """The sample that ended the child, and whether to reduce it."""
         self._at: tuple[str, str, str] = ("", "", "")
         self._step_started = time.perf_counter()
         self._no_samples = ""
@@ -276,6 +282,7 @@ class _Job:
 
     def _begin(self) -> None:
         self._results, self._done, self._deaths = [], set(), 0
+        self._reduce, self._died = True, None
         unit = self._queue[0]
         for met in self._deadly[unit.device, unit.dtype].values():
             if met.owner == unit.check and met.row.sample not in self._done:
@@ -290,18 +297,25 @@ class _Job:
         self._step_started = time.perf_counter()
         unit = self._queue[0]
         deadly = {key: met.how for key, met in self._deadly[unit.device, unit.dtype].items()}
-        self.child.send({"unit": dataclasses.asdict(unit), "done": sorted(self._done), "deadly": deadly})
+        unfinished = {"done": sorted(self._done), "deadly": deadly, "reduce": self._reduce, "died": self._died}
+        self.child.send({"unit": dataclasses.asdict(unit), **unfinished})
+        self._died = None
 
     def _serve(self, commands: isolate.Commands, send: isolate.Send) -> None:
         """Runs in the child."""
         session = Session(
             self.entry,
             seed=self._options.seed,
+            tier=Tier(self._options.tier),
             announce=lambda what, key, group: send({"at": [what, key, group]}),
         )
         for command in commands:
             unit = Unit(**command["unit"])
-            for row in session.run(unit, done=frozenset(command["done"]), deadly=command["deadly"]):
+            if command["died"] is not None:
+                name, reduce = command["died"]
+                send({"about": name, "text": session.death(unit, name, reduce=reduce)})
+            done, deadly, reduce = frozenset(command["done"]), command["deadly"], command["reduce"]
+            for row in session.run(unit, done=done, deadly=deadly, reduce=reduce):
                 send({"row": dataclasses.asdict(row)})
             send({"end": True})
 
@@ -321,9 +335,12 @@ class _Job:
             self._at = tuple(event["at"])
         elif "row" in event:
             row = Row(**event["row"] | {"outcome": Outcome(event["row"]["outcome"])})
-            self._results.append(_result(self._queue[0], row))
+            _put(self._results, _result(self._queue[0], row))
             self._done.add(row.sample)
             self._step_started = time.perf_counter()
+        elif "about" in event:
+            for r in [r for r in self._results if r.sample == event["about"]]:
+                _put(self._results, dataclasses.replace(r, message=f"{r.message}\n{event['text']}".rstrip()))
         else:
             yield from self._finish()
 
@@ -343,6 +360,10 @@ class _Job:
         uncertain = group.endswith("?")
         group = group.rstrip("?")
         sample, _, variant = key.partition("|")
+        if what == "reduce":  # the failure is told already, on the sample as it was
+            self._reduce = False
+            self._command()
+            return
         self._deaths += 1
         if what in ("", "samples"):
             text = f"the process ended while the samples were made: {death.how}"
@@ -371,6 +392,8 @@ class _Job:
             self._deadly[unit.device, unit.dtype][f"{what}:{key}"] = _Deadly(owner, how, row)
         if here or last:
             self._record(unit, row)
+            if not uncertain and self._reduce:
+                self._died, self._reduce = (sample, outcome is Outcome.CRASH and what == "eager" and not variant), False
         if last:
             yield from self._finish()
         else:
@@ -415,6 +438,15 @@ def _result(unit: Unit, row: Row) -> Result:
         cases=row.cases,
         detail=row.detail,
     )
+
+
+def _put(results: list[Result], result: Result) -> None:
+    """Add a result. It takes the place of an earlier one on the same sample: the failure was reduced since."""
+    for n, other in enumerate(results):
+        if other.sample == result.sample != "":
+            results[n] = result
+            return
+    results.append(result)
 
 
 def _unavailable(entry: specs.Entry, unit: Unit, options: RunOptions) -> list[Result]:

@@ -11,10 +11,14 @@ from typing import Any
 
 import torch
 
-from opcheck_suite import context, registry, specs
+from opcheck_suite import context, reduction, registry, specs
 from opcheck_suite.context import Context
+from opcheck_suite.inputs import drawing
 from opcheck_suite.inputs.cases import Case
-from opcheck_suite.model import Check, Outcome, Unit, worst
+from opcheck_suite.model import Check, Outcome, Tier, Unit, worst
+
+#: How many signatures of drawn samples expensive checks look at.
+_SIGNATURES = 5
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,9 +47,17 @@ class _Finding:
 class Session:
     """The checks of one op. Contexts, and with them memoised runs, live as long as the session."""
 
-    def __init__(self, entry: specs.Entry, *, seed: int = 0, announce: context.Announce = context.silent) -> None:
+    def __init__(
+        self,
+        entry: specs.Entry,
+        *,
+        seed: int = 0,
+        tier: Tier = Tier.STANDARD,
+        announce: context.Announce = context.silent,
+    ) -> None:
         self.entry = entry
         self._seed = seed
+        self._tier = tier
         self._announce = announce
         self._contexts: dict[tuple[str, str], Context] = {}
 
@@ -60,15 +72,24 @@ class Session:
                 device=device,
                 dtype=getattr(torch, dtype) if dtype else None,
                 seed=self._seed,
+                tier=self._tier,
                 announce=self._announce,
             )
         return self._contexts[key]
 
     def run(
-        self, unit: Unit, *, done: frozenset[str] = frozenset(), deadly: dict[str, str] | None = None
+        self,
+        unit: Unit,
+        *,
+        done: frozenset[str] = frozenset(),
+        deadly: dict[str, str] | None = None,
+        reduce: bool = True,
     ) -> Iterator[Row]:
         """The rows of a unit. ``done`` names samples that an earlier child finished, ``deadly`` the inputs that ended
         it.
+
+        With ``reduce``, the first sample on which the check fails may get a second row, which takes the place of the
+        first: the same failure on a smaller sample.
         """
         check = registry.get(unit.check)
         ctx = self.context(unit.device, unit.dtype)
@@ -85,9 +106,9 @@ class Session:
             finding = _guard(check, lambda: check.fn(ctx), None)
             yield _row(check, "", [finding], time.perf_counter() - start)
             return
-        yield from self._over_samples(check, ctx, done)
+        yield from self._over_samples(check, ctx, done, reduce and check.id not in ctx.spec.expected_failures)
 
-    def _over_samples(self, check: Check, ctx: Context, done: frozenset[str]) -> Iterator[Row]:
+    def _over_samples(self, check: Check, ctx: Context, done: frozenset[str], reduce: bool) -> Iterator[Row]:
         start = time.perf_counter()
         self._announce("samples", "", "")
         try:
@@ -98,11 +119,12 @@ class Session:
         if not samples:
             yield Row("", Outcome.NOT_EXERCISED, "the op has no samples")
             return
-        seen = set()
+        seen: set[tuple[Any, ...]] = set()
+        most = _most_signatures(check, ctx)
         lacking: list[str] = []
         for sample in samples:
             if check.scope == "signature":
-                if sample.signature() in seen:
+                if sample.signature() in seen or len(seen) == most:
                     continue
                 seen.add(sample.signature())
             if sample.sample in done:
@@ -111,12 +133,46 @@ class Session:
             if not findings:
                 lacking.append(sample.sample)
             now = time.perf_counter()
-            yield _row(check, sample.sample, findings, now - start)
+            yield (row := _row(check, sample.sample, findings, now - start))
+            if reduce and row.outcome is Outcome.FAIL:
+                reduce = False  # a report shows one failing sample of a unit, and names the others
+                yield from self._reduced(check, ctx, sample, findings)
+                now = time.perf_counter()
             start = now
         if len(lacking) == len(samples):
             yield Row(
                 "", Outcome.NOT_EXERCISED, f"no {_groups(check)} variant can be made of any sample: add a larger one"
             )
+
+    def death(self, unit: Unit, name: str, *, reduce: bool) -> str:
+        """What a report adds about a drawn sample on which the op ended an earlier child: the call, which nobody wrote
+        down, or with ``reduce`` the smallest that does the same. Empty where no strategy drew the sample.
+        """
+        ctx = self.context(unit.device, unit.dtype)
+        if not drawing.is_strategy(ctx.source):
+            return ""
+        sample = next(case for case in ctx.samples if case.sample == name)
+        smaller = reduction.reduce(ctx, sample, reduction.ends_process) if reduce else None
+        if smaller is None:
+            return f"call    {sample.describe()}"
+        return f"call    {smaller[1].describe()}\nreduced from {sample.describe()}"
+
+    def _reduced(self, check: Check, ctx: Context, sample: Case, findings: list[_Finding]) -> Iterator[Row]:
+        """The row of a failing sample once more, with the smallest sample in its place that fails in the same way."""
+        start = time.perf_counter()
+        failed = min((f for f in findings if f.outcome is Outcome.FAIL), key=_size)
+        group = (failed.case and failed.case.group) or "sample"
+        narrowed = dataclasses.replace(check, variants=(group,))
+        kind = reduction.kind(failed.message)
+
+        def fails(own: Context, made: Case) -> bool:
+            found = self._over_cases(narrowed, own, made)
+            return any(f.outcome is Outcome.FAIL and reduction.kind(f.message) == kind for f in found)
+
+        if (smaller := reduction.reduce(ctx, sample, fails)) is not None:
+            row = _row(check, sample.sample, list(self._over_cases(check, *smaller)), time.perf_counter() - start)
+            if row.outcome is Outcome.FAIL:
+                yield dataclasses.replace(row, message=f"{row.message}\nreduced from {sample.describe()}")
 
     def _over_cases(self, check: Check, ctx: Context, sample: Case) -> Iterator[_Finding]:
         base = not check.failing_samples and self._base_fails(ctx, sample)
@@ -138,6 +194,16 @@ class Session:
         except context.Refused:
             return "the op fails on this sample: see values.runs"
         return None
+
+
+def _most_signatures(check: Check, ctx: Context) -> int | None:
+    """How many of the signatures that a strategy draws an expensive check looks at; None is all.
+
+    Samples that someone wrote are meant to be different; those of a strategy have nearly as many signatures as there
+    are samples, and each may be a compilation.
+    """
+    cheap = check.tier in (Tier.STATIC, Tier.QUICK)
+    return None if cheap or not drawing.is_strategy(ctx.source) else _SIGNATURES
 
 
 def inapplicable(check: Check, ctx: Context) -> tuple[Outcome, str] | None:

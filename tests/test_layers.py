@@ -17,7 +17,7 @@ ARROWS = {
     "door": ("cli plugin api documents", "engine report specs options registry model"),
     "engine": ("engine audit", "session isolate specs options tool registry model"),
     "report": ("reports progress", "registry model"),
-    "session": ("session", "context specs tool registry model"),
+    "session": ("session reduction", "context specs isolate tool registry model"),
     "context": ("context fakepairs compilepairs gradients mapped pykernel signatures", "specs tool model"),
     "specs": ("specs", "tool registry model"),
     "check": ("checks", "context tool registry"),
