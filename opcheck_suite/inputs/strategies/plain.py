@@ -30,6 +30,8 @@ DTYPES: dict[str, tuple[torch.dtype, ...]] = {
 #: Greatest integer that is drawn: see the module's text.
 _MOST = 99
 
+_SPECIAL_FLOATS = (float("nan"), float("inf"), float("-inf"), -0.0, 1e-30)
+
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
@@ -67,7 +69,8 @@ def floats(low: float = -4.0, high: float = 4.0, *, special: bool = False) -> Se
     if not low <= high:
         raise UsageError(f"floats({low}, {high}): the lower bound must not exceed the upper")
     found = _grid(float(low), float(high))
-    return st.sampled_from([*found, float("nan"), float("inf"), float("-inf"), -0.0, 1e-30] if special else found)
+    usual = st.sampled_from(found)
+    return st.one_of(usual, st.sampled_from(_SPECIAL_FLOATS)) if special else usual
 
 
 @functools.cache

@@ -19,7 +19,7 @@ from opcheck_suite.inputs.strategies.plain import ints, seeds
 from opcheck_suite.registry import UsageError, did_you_mean
 
 #: Names of the ways in which a tensor can lie in memory, the simplest first.
-STRIDES = ("contiguous", "transposed", "permuted", "padded", "gapped", "channels_last", "expanded")
+STRIDES = ("contiguous", "gapped", "padded", "transposed", "permuted", "channels_last", "expanded")
 
 #: Those in which every element has memory of its own, so that the tensor can be written to.
 WRITABLE = STRIDES[:-1]
