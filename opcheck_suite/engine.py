@@ -262,8 +262,7 @@ class _Job:
         self._deadly: dict[tuple[str, str], dict[str, _Deadly]] = collections.defaultdict(dict)
         self._deaths = 0
         self._reduce = True
-        self._died: tuple[str, bool] | None = None
-        """The sample that ended the child, and whether to reduce it."""
+        self._died: tuple[str, bool] | None = None  # the sample that ended the child, and whether to reduce it
         self._at: tuple[str, str, str] = ("", "", "")
         self._step_started = time.perf_counter()
         self._no_samples = ""
@@ -287,6 +286,7 @@ class _Job:
         for met in self._deadly[unit.device, unit.dtype].values():
             if met.owner == unit.check and met.row.sample not in self._done:
                 self._record(unit, met.row)  # another check met it first: units come in any order from pytest
+                self._died = self._died or (met.row.sample, False)
         self._command()
 
     def _command(self) -> None:
@@ -392,8 +392,8 @@ class _Job:
             self._deadly[unit.device, unit.dtype][f"{what}:{key}"] = _Deadly(owner, how, row)
         if here or last:
             self._record(unit, row)
-            if not uncertain and self._reduce:
-                self._died, self._reduce = (sample, outcome is Outcome.CRASH and what == "eager" and not variant), False
+            first = self._reduce and outcome is Outcome.CRASH and what == "eager" and not variant
+            self._died, self._reduce = (sample, first), self._reduce and not first
         if last:
             yield from self._finish()
         else:

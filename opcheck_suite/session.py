@@ -145,14 +145,18 @@ class Session:
             )
 
     def death(self, unit: Unit, name: str, *, reduce: bool) -> str:
-        """What a report adds about a drawn sample on which the op ended an earlier child: the call, which nobody wrote
-        down, or with ``reduce`` the smallest that does the same. Empty where no strategy drew the sample.
+        """What a report adds about a drawn sample on which the op, or on a variant of it, ended an earlier child.
+
+        That is the call, which nobody wrote down, or with ``reduce`` the smallest that does the same. Empty for other
+        samples.
         """
         ctx = self.context(unit.device, unit.dtype)
         if not drawing.is_strategy(ctx.source):
             return ""
         sample = next(case for case in ctx.samples if case.sample == name)
-        smaller = reduction.reduce(ctx, sample, reduction.ends_process) if reduce else None
+        if not reduce:
+            return f"sample  {sample.describe()}"
+        smaller = reduction.reduce(ctx, sample, reduction.ends_process)
         if smaller is None:
             return f"call    {sample.describe()}"
         return f"call    {smaller[1].describe()}\nreduced from {sample.describe()}"
