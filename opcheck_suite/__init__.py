@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from opcheck_suite.api import check_op, parametrize_with_checks
+    from opcheck_suite.breaks import assert_no_graph_breaks, count_graph_breaks
+    from opcheck_suite.guarding import ReservedNamespaceError, guard
     from opcheck_suite.model import ConformanceError, OpSpec, Outcome, Report, Result, Sample, Tier
     from opcheck_suite.registry import UsageError, check
 
@@ -20,12 +22,16 @@ _HOME = {
     "OpSpec": "model",
     "Outcome": "model",
     "Report": "model",
+    "ReservedNamespaceError": "guarding",
     "Result": "model",
     "Sample": "model",
     "Tier": "model",
     "UsageError": "registry",
+    "assert_no_graph_breaks": "breaks",
     "check": "registry",
     "check_op": "api",
+    "count_graph_breaks": "breaks",
+    "guard": "guarding",
     "parametrize_with_checks": "api",
 }
 
@@ -34,12 +40,16 @@ __all__ = [
     "OpSpec",
     "Outcome",
     "Report",
+    "ReservedNamespaceError",
     "Result",
     "Sample",
     "Tier",
     "UsageError",
+    "assert_no_graph_breaks",
     "check",
     "check_op",
+    "count_graph_breaks",
+    "guard",
     "parametrize_with_checks",
 ]
 

@@ -1,8 +1,10 @@
-"""The command line: ``opcheck run | audit | list | explain``."""
+"""The command line: ``opcheck run | audit | breaks | list | explain``."""
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import dataclasses
 import os
 import sys
 import traceback
@@ -43,6 +45,9 @@ def _parser() -> argparse.ArgumentParser:
         metavar="PATH",
         help="also write a report; its ending says how: .json, .md, .txt",
     )
+    run.add_argument(
+        "-v", "--verbose", action="store_true", help="also print what checks that passed have to tell, such as figures"
+    )
     run.set_defaults(run=_run)
 
     audit = verbs.add_parser("audit", help="show how ops are registered; no kernel is run", epilog=_EPILOG)
@@ -64,6 +69,31 @@ def _parser() -> argparse.ArgumentParser:
     )
     audit.add_argument("--strict", action="store_true", help="count warnings as bad")
     audit.set_defaults(run=_audit)
+
+    breaks = verbs.add_parser(
+        "breaks",
+        help="show where torch.compile breaks the graph of a function, and what to do about it",
+        epilog="exit status: 0 captured as a whole, 1 graph breaks, 2 wrong usage or a function that raises by itself, "
+        "3 the harness failed",
+    )
+    breaks.add_argument("target", help="module:function, file.py:function, or module:model.forward")
+    breaks.add_argument(
+        "--args",
+        metavar="NAME",
+        help="what to call it with: module:name, or a name beside the function, of a value or a function that returns "
+        "it. A tuple is positional arguments, (tuple, dict) also keyword arguments, a list several calls",
+    )
+    breaks.add_argument("--dynamic", action="store_true", help="compile for sizes that change (default: torch decides)")
+    breaks.add_argument(
+        "--backend", default="eager", metavar="BACKEND", help="backend of torch.compile (default: eager)"
+    )
+    breaks.add_argument(
+        "--op",
+        action="store_true",
+        help="write an operator wherever it is a remedy (default: for code outside of torch)",
+    )
+    breaks.add_argument("--format", default="text", metavar="FORMAT", help="text or json (default: text)")
+    breaks.set_defaults(run=_breaks)
 
     listing = verbs.add_parser("list", help="list the checks")
     listing.add_argument("patterns", nargs="*", metavar="PATTERN", help="ids, families or globs")
@@ -104,7 +134,7 @@ def _drop_stdout() -> None:
 
 def _parse(words: list[str]) -> argparse.Namespace:
     parser = _parser()
-    verbs = ("run", "audit", "list", "explain")
+    verbs = ("run", "audit", "breaks", "list", "explain")
     if words and not words[0].startswith("-"):
         one_of("verb", words[0], verbs)
     if not words:
@@ -114,7 +144,9 @@ def _parse(words: list[str]) -> argparse.Namespace:
     if unknown:
         if not unknown[0].startswith("-"):
             raise UsageError(f"unexpected argument {unknown[0]!r}")
-        flags = [f"--{d.field}" for d in options.DECLARATIONS] + ["--format", "--report", "--help", "--version"]
+        flags = [f"--{d.field}" for d in options.DECLARATIONS]
+        flags += ["--format", "--report", "--verbose", "--help", "--version"]
+        flags += ["--args", "--dynamic", "--backend", "--op"] if args.verb == "breaks" else []
         raise UsageError(f"unknown option {unknown[0]!r}{did_you_mean(unknown[0].partition('=')[0], flags)}")
     return args
 
@@ -132,6 +164,8 @@ def _run(args: argparse.Namespace) -> int:
     engine.preflight(plan)
     with Progress(plan.units) as progress:
         report = engine.run(plan, listener=progress)
+    if args.verbose:
+        report = dataclasses.replace(report, options={**report.options, "verbose": True})
     return _finish(report, render, args.report)
 
 
@@ -148,6 +182,40 @@ def _audit(args: argparse.Namespace) -> int:
     return _finish(report, render, args.report)
 
 
+def _breaks(args: argparse.Namespace) -> int:
+    one_of("format", args.format, ("text", "json"))
+    options.single_threaded()
+    import torch
+
+    one_of("backend", args.backend, torch._dynamo.list_backends(exclude_tags=None))
+    from opcheck_suite import breaks
+    from opcheck_suite.breaks import report, targets
+
+    try:
+        with contextlib.redirect_stdout(sys.stderr):  # what the function prints is no part of the report
+            target = targets.load(args.target)
+            found = breaks.examine(
+                target.fn,
+                targets.calls(args.args, target),
+                name=target.name,
+                backend=args.backend,
+                dynamic=True if args.dynamic else None,
+                fresh=lambda: targets.calls(args.args, target),
+                skeletons="all" if args.op else "outside",
+            )
+    except breaks.FunctionRaises as raised:
+        raise UsageError(f"{target.name} raises by itself, without torch.compile: {raised}") from raised
+    _show(report.json(found) if args.format == "json" else report.text(found))
+    return CLEAN if found.ok else BAD
+
+
+def _show(text: str) -> None:
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:  # whoever reads has seen enough; the status is what it is
+        _drop_stdout()
+
+
 def _finish(report: Any, render: Any, paths: list[str]) -> int:
     status = CLEAN if report.ok else BAD
     for path in paths:
@@ -157,10 +225,7 @@ def _finish(report: Any, render: Any, paths: list[str]) -> int:
         except OSError as error:
             print(f"opcheck: {path!r} cannot be written: {error.strerror or error}", file=sys.stderr)
             status = HARNESS
-    try:
-        print(render(report).rstrip(), flush=True)
-    except BrokenPipeError:  # whoever reads has seen enough; the status is what it is
-        _drop_stdout()
+    _show(render(report).rstrip())
     return status
 
 

@@ -23,21 +23,32 @@ def values(
     tolerances: tuple[float, float] | None = None,
     names: str = "output",
     growth: float = 1.0,
+    coarse: torch.dtype | None = None,
 ) -> str | None:
     """Compare two nests of outputs. NaN equals NaN.
 
     ``tolerances`` is ``(rtol, atol)``; None takes torch.testing's defaults for the dtype, and ``(0, 0)`` is exact.
     ``growth`` says how many times more elements there are than in the input that the tolerances are meant for: where
-    outputs are sums, so many more roundings may add up.
+    outputs are sums, so many more roundings may add up. With ``coarse``, floating-point outputs get the default
+    tolerances of that dtype where these are wider than their own.
     """
-    a, b = pytree.tree_leaves(actual), pytree.tree_leaves(expected)
+    a, b = pytree.tree_leaves(_members(actual)), pytree.tree_leaves(_members(expected))
     if len(a) != len(b):
         return f"{len(a)} outputs, expected {len(b)}"
     for n, (x, y) in enumerate(zip(a, b, strict=True)):
         name = f"{names} {n}" if len(a) > 1 else names
-        if text := leaf(x, y, tolerances=tolerances, name=name, growth=growth):
+        if text := leaf(x, y, tolerances=tolerances, name=name, growth=growth, coarse=coarse):
             return text
     return None
+
+
+def _members(tree: Any) -> Any:
+    """The nest with the members of nested tensors in their place."""
+
+    def members(t: torch.Tensor) -> Any:
+        return list(t.detach().unbind()) if t.is_nested else t
+
+    return tensors.map_tensors(members, tree)
 
 
 def leaf(
@@ -47,6 +58,7 @@ def leaf(
     tolerances: tuple[float, float] | None = None,
     name: str = "output",
     growth: float = 1.0,
+    coarse: torch.dtype | None = None,
 ) -> str | None:
     """Compare two outputs: tensors by dtype, shape and values, numbers within tolerance, the rest by equality."""
     if isinstance(actual, torch.Tensor) != isinstance(expected, torch.Tensor):
@@ -57,14 +69,22 @@ def leaf(
         return f"{name} has dtype {actual.dtype}, expected {expected.dtype}"
     if actual.shape != expected.shape:
         return f"{name} has shape {tuple(actual.shape)}, expected {tuple(expected.shape)}"
+    if tolerances is None and coarse is not None and (actual.is_floating_point() or actual.is_complex()):
+        tolerances = max(default_tolerances(actual.dtype), default_tolerances(coarse))
     return _tensor(actual, expected, tolerances, name, growth)
+
+
+def coarsest(tree: Any) -> torch.dtype | None:
+    """The dtype with the widest tolerance among the floating-point tensors of a nest, or None."""
+    found = {t.dtype for t in tensors.tensors(tree) if t.is_floating_point() or t.is_complex()}
+    return max(found, key=lambda dtype: default_tolerances(dtype)[0], default=None)
 
 
 def _tensor(
     actual: torch.Tensor, expected: torch.Tensor, tolerances: tuple[float, float] | None, name: str, growth: float
 ) -> str | None:
     a, b = _comparable(actual), _comparable(expected)
-    rtol, atol = tolerances or _default(actual.dtype)
+    rtol, atol = tolerances or default_tolerances(actual.dtype)
     if growth > 1 and tensors.strided(b) and (a.is_floating_point() or a.is_complex()):
         # Kernels for half precision add up in float32. The bound of a sum's error is relative to its largest terms.
         rounding = growth * min(torch.finfo(torch.float32).eps, torch.finfo(a.dtype).eps)
@@ -77,7 +97,8 @@ def _tensor(
     return None
 
 
-def _default(dtype: torch.dtype) -> tuple[float, float]:
+def default_tolerances(dtype: torch.dtype) -> tuple[float, float]:
+    """``(rtol, atol)`` for a dtype: torch.testing's, and for float8 what its spacing asks for."""
     if str(dtype).startswith("torch.q"):  # quantized: compared as float32
         return _DEFAULTS[32]
     if not (dtype.is_floating_point or dtype.is_complex):

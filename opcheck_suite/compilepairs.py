@@ -13,12 +13,18 @@ from opcheck_suite.context import Context, Refused, describe_error
 from opcheck_suite.inputs import tensors
 from opcheck_suite.inputs.cases import Case
 
+#: By argument.
+Gradients = dict[str, torch.Tensor | None]
+
 
 def ready(ctx: Context, case: Case) -> None:
     """End the check where compiling says nothing new: the op or its fake kernel fails on the case."""
     returns = ctx.info.schema.returns
     if returns and not ctx.info.mutated and not any("Tensor" in str(r.type) for r in returns):
         ctx.skip("torch puts no op into a graph that returns numbers alone")
+    tensors_met = tensors.tensors([case.args, case.kwargs, ctx.require(case).outputs])
+    if kinds := {compiling.beyond(t) for t in tensors_met} - {""}:
+        ctx.skip(f"torch.compile does not take {', '.join(sorted(kinds))} tensors")
     if ctx.require(case).left_behind:
         ctx.not_exercised("the call leaves the process changed: see values.state")
     fake = ctx.fake(case)
@@ -66,14 +72,26 @@ class Outcome:
     """What a caller sees of a call: results (outputs and mutated arguments), and gradients by argument."""
 
     results: list[Any]
-    gradients: dict[str, torch.Tensor | None]
+    gradients: Gradients
     error: BaseException | None = None
 
 
-def observe(ctx: Context, case: Case, fn: Callable[..., Any], *, gradients: bool) -> Outcome:
-    """Call ``fn`` on fresh copies; with ``gradients``, also run backward from all outputs that require grad."""
+def observe(
+    ctx: Context,
+    case: Case,
+    fn: Callable[..., Any],
+    *,
+    gradients: bool,
+    prepare: Callable[[dict[str, torch.Tensor]], None] | None = None,
+) -> Outcome:
+    """Call ``fn`` on fresh copies; with ``gradients``, also run backward from all outputs that require grad.
+
+    ``prepare`` is given the tensors among the arguments by name before the call.
+    """
     args, kwargs = case.inputs()
     leaves = dict(case.leaves((args, kwargs)))
+    if prepare is not None:
+        prepare(leaves)
     wanted = gradient_leaves(ctx, case) if gradients else set()
     for name in wanted:
         leaves[name].requires_grad_()
@@ -92,7 +110,7 @@ def observe(ctx: Context, case: Case, fn: Callable[..., Any], *, gradients: bool
     return Outcome(detached, found)
 
 
-def _backward(outputs: list[Any], leaves: dict[str, torch.Tensor]) -> dict[str, torch.Tensor | None]:
+def _backward(outputs: list[Any], leaves: dict[str, torch.Tensor]) -> Gradients:
     """Gradients of a fixed, uneven weighting of the outputs: a plain sum would hide which element each belongs to."""
     roots = [t for t in tensors.tensors(outputs) if t.requires_grad]
     if not roots or not leaves:
@@ -125,36 +143,14 @@ def eager(ctx: Context, case: Case) -> Outcome:
     return seen
 
 
-def compiled(ctx: Context, case: Case, backend: str) -> Outcome:
-    """What a call compiled with a backend shows, with the gradients that eager has. A graph break is an error."""
-    gradients = bool(eager(ctx, case).gradients)
-    if backend == "eager":
-        trace = graph(ctx, case)
-        return Outcome([], {}, trace.error) if trace.error is not None else trace.out
-    if backend == "aot_eager":
-        return _aot(ctx, case)[0]
-    return _compiled(ctx, case, backend, gradients=gradients)
-
-
-def _compiled(ctx: Context, case: Case, backend: Any, *, gradients: bool) -> Outcome:
-    torch._dynamo.reset()
-    with compiling.settings():
-        try:
-            fn = torch.compile(caller(ctx), backend=backend, fullgraph=True)
-            return observe(ctx, case, fn, gradients=gradients)
-        finally:
-            torch._dynamo.reset()
-
-
-def _aot(ctx: Context, case: Case) -> tuple[Outcome, list[str]]:
-    def make() -> tuple[Outcome, list[str]]:
-        targets: list[str] = []
-        gradients = bool(eager(ctx, case).gradients)
-        return _compiled(ctx, case, compiling.recording_aot(targets), gradients=gradients), targets
-
-    return ctx.memo(("aot", case.key), make)
-
-
-def aot_targets(ctx: Context, case: Case) -> list[str]:
-    """What the forward graph calls that AOTAutograd hands to the backend, ops as ``ns::name[.overload]``."""
-    return _aot(ctx, case)[1]
+def other_gradient(ctx: Context, got: Gradients, expected: Gradients, *, coarse: Any = None) -> str | None:
+    """How gradients by argument differ, in words; None when they do not. No gradient is as good as zeros."""
+    for name, grad in expected.items():
+        mine = got.get(name)
+        if mine is None and grad is not None:
+            mine = torch.zeros_like(grad)
+        elif mine is not None and grad is None:
+            grad = torch.zeros_like(mine)
+        if text := ctx.compare([mine], [grad], names=f"the gradient of {name!r}", coarse=coarse):
+            return text
+    return None

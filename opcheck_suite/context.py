@@ -24,12 +24,12 @@ from opcheck_suite.model import OpSpec, Tier
 
 T = TypeVar("T")
 
-#: (what is about to run, key of the case, its group, with a question mark if the call may be invalid). From the
-#: last one the parent knows what a dead child was doing.
-Announce = Callable[[str, str, str], None]
+#: (what is about to run, key of the case, its group, with a question mark if the call may be invalid, the call in
+#: words). From the last one the parent knows what a dead child was doing.
+Announce = Callable[[str, str, str, str], None]
 
 
-def silent(what: str, key: str, group: str) -> None:
+def silent(what: str, key: str, group: str, call: str) -> None:
     """Announce nothing: there is no parent."""
 
 
@@ -43,6 +43,10 @@ class Failed(Verdict):
 
 class Warned(Verdict):
     """The op has the property, with something its author should know."""
+
+
+class Noted(Verdict):
+    """The op has the property; there is something to tell of it that is no judgement, such as what it costs."""
 
 
 class Skipped(Verdict):
@@ -120,8 +124,9 @@ class Context:
         device: str,
         dtype: Any = None,
         seed: int = 0,
-        tier: Tier = Tier.STANDARD,
+        only: tuple[str, ...] = (),
         announce: Announce = silent,
+        tier: Tier = Tier.FULL,
     ) -> None:
         self.spec = spec
         self.info = info
@@ -129,9 +134,11 @@ class Context:
         self.dtype = dtype
         self.seed = seed
         self.tier = tier
+        self.only = only
+        """Names or globs of the samples that are looked at; all, if there are none."""
         self.deadly: dict[str, str] = {}
         """What killed an earlier child, as ``eager:`` or ``fake:`` and a case's key -> how."""
-        self.announce_step = announce
+        self._announce = announce
         self._memo: dict[Hashable, Any] = {}
 
     # -- what there is to look at
@@ -146,10 +153,18 @@ class Context:
         """The spec's samples on this device. Raises `specs.SpecError` when they cannot be made."""
 
         def make() -> list[Case]:
-            found = specs.made(self.source, info=self.info, tier=self.tier, seed=self.seed)
+            found = specs.made(self.source, info=self.info, tier=self.tier, seed=self.seed, only=self.only)
             return [cases.of_sample(self.info, sample, self.device) for sample in found]
 
         return self.memo("samples", make)
+
+    @property
+    def given_for_cpu(self) -> bool:
+        """Whether the spec holds samples as they are, on the CPU, and not a function that makes them for a device."""
+        given = self.spec.samples
+        if callable(given) or hasattr(given, "example"):
+            return False
+        return any(t.device.type == "cpu" for case in self.samples for t in tensors.tensors([case.args, case.kwargs]))
 
     def sample_of(self, case: Case) -> Case:
         """The sample that a case is or is derived from."""
@@ -157,7 +172,7 @@ class Context:
 
     def variants(self, case: Case, group: str) -> list[Case]:
         """The variants of a sample in one group."""
-        return self.memo(("variants", case.key, group), lambda: variants.derive(case, group))
+        return self.memo(("variants", case.key, group), lambda: variants.derive(case, group, tier=self.tier))
 
     @property
     def deterministic(self) -> bool:
@@ -366,7 +381,8 @@ class Context:
 
     def announce(self, what: str, case: Case) -> None:
         """Tell the parent what is about to run."""
-        self.announce_step(what, case.key, (case.group or "sample") + ("?" if case.uncertain else ""))
+        call = self.memo(("described", case.key), case.describe) if what != "check" else ""
+        self._announce(what, case.key, (case.group or "sample") + ("?" if case.uncertain else ""), call)
 
     # -- verdicts
 
@@ -379,13 +395,14 @@ class Context:
         exact: bool = False,
         tolerances: tuple[float, float] | None = None,
         growth: float = 1.0,
+        coarse: Any = None,
     ) -> str | None:
         """How two nests of outputs differ, with the given tolerances or the spec's; None when they agree.
 
-        See `compare.values` for ``growth``.
+        See `compare.values` for ``growth`` and ``coarse``.
         """
         tolerances = (0.0, 0.0) if exact else tolerances or self.spec.tolerances
-        return compare.values(actual, expected, tolerances=tolerances, names=names, growth=growth)
+        return compare.values(actual, expected, tolerances=tolerances, names=names, growth=growth, coarse=coarse)
 
     def fail(self, message: str) -> NoReturn:
         """End the check on this case: the op is at fault. The message's first line says how, with values."""
@@ -394,6 +411,10 @@ class Context:
     def warn(self, message: str) -> NoReturn:
         """End the check on this case with something the op's author should know."""
         raise Warned(message)
+
+    def note(self, message: str) -> NoReturn:
+        """End the check on this case: the op passes. The message is kept with the result: figures, what was seen."""
+        raise Noted(message)
 
     def skip(self, reason: str) -> NoReturn:
         """End the check on this case: it does not apply."""

@@ -6,7 +6,6 @@ Every planned unit yields at least one result, whatever the op does to its proce
 from __future__ import annotations
 
 import collections
-import contextlib
 import dataclasses
 import platform
 import select
@@ -17,7 +16,7 @@ from typing import Any
 import torch
 
 import opcheck_suite
-from opcheck_suite import compiling, isolate, registry, specs
+from opcheck_suite import compiling, isolate, reduction, registry, specs
 from opcheck_suite import devices as machine
 from opcheck_suite.model import Outcome, Report, Result, Tier, Unit
 from opcheck_suite.options import RunOptions
@@ -26,6 +25,16 @@ from opcheck_suite.session import Row, Session
 
 #: Called with every result as it comes in, and with the unit that it belongs to when that unit is finished.
 Listener = Callable[[Result | Unit], None]
+
+can_fork_safely = isolate.can_fork_safely
+
+#: What a child announces before it takes a step -> what reports call the step when the child dies of it.
+_STEPS = {
+    "eager": "the op, called",
+    "fake": "the op, called with fake tensors,",
+    "threads": "the op, called from several threads at once",
+    "many calls": "the op, called again and again",
+}
 
 #: After so many deaths within one unit its remaining samples are given up.
 _MOST_DEATHS = 8
@@ -87,19 +96,25 @@ def _select_ops(entries: Iterable[specs.Entry], patterns: tuple[str, ...]) -> li
 def preflight(plan: Plan) -> None:
     """Make every spec's samples once, in a child, so that a sample that does not fit its schema is told before the run.
 
-    Raises UsageError for the first that does not. What dies or raises otherwise is left to the run to report.
+    Raises UsageError for the first that does not, and where none has a name that was asked for. What dies or raises
+    otherwise is left to the run to report.
     """
+    only = plan.options.sample
 
     def serve(_: isolate.Commands, send: isolate.Send) -> None:
+        names: dict[str, None] = {}
         for entry, device, dtype in sorted({(u.op, u.device, u.dtype) for u in plan.units}):
             try:
                 session = Session(plan.entries[entry], seed=plan.options.seed, tier=Tier(plan.options.tier))
-                session.context(device, dtype).samples  # noqa: B018 - making them is the point
+                names |= dict.fromkeys(case.sample for case in session.context(device, dtype).samples)
             except UsageError as error:
                 send({"misfit": str(error)})
                 return
             except specs.SpecError:
                 continue
+        for wanted in only:
+            if names and not any(specs.chosen(name, [wanted]) for name in names):
+                send({"misfit": f"no sample is called {wanted!r}{did_you_mean(wanted, names)}"})
 
     if not isolate.available() or plan.options.isolate == "never":
         return
@@ -229,12 +244,11 @@ class Runner:
         if self.isolated:
             return None
         if name not in self._sessions:
-            self._sessions[name] = Session(entry, seed=self.plan.options.seed, tier=Tier(self.plan.options.tier))
+            chosen = self.plan.options
+            self._sessions[name] = Session(entry, seed=chosen.seed, tier=Tier(chosen.tier), only=chosen.sample)
         events: list[Result | Unit] = []
         for unit in queue:
-            rows: list[Result] = []
-            for row in self._sessions[name].run(unit):
-                _put(rows, _result(unit, row))
+            rows = [_result(unit, row) for row in self._sessions[name].run(unit)]
             events += [*expect(entry, rows), unit]
         return events
 
@@ -261,11 +275,11 @@ class _Job:
         self._survived: set[Unit] = set()
         self._deadly: dict[tuple[str, str], dict[str, _Deadly]] = collections.defaultdict(dict)
         self._deaths = 0
-        self._reduce = True
-        self._died: tuple[str, bool] | None = None  # the sample that ended the child, and whether to reduce it
-        self._at: tuple[str, str, str] = ("", "", "")
+        self._at: tuple[str, str, str, str] = ("", "", "", "")
+        self._last_call = ""
+        self._doubtful = ""
+        self._fresh, self._broken = True, ""
         self._step_started = time.perf_counter()
-        self._no_samples = ""
 
     def add(self, units: Iterable[Unit]) -> None:
         """Queue units, and start on them if nothing is under way."""
@@ -281,41 +295,34 @@ class _Job:
 
     def _begin(self) -> None:
         self._results, self._done, self._deaths = [], set(), 0
-        self._reduce, self._died = True, None
         unit = self._queue[0]
         for met in self._deadly[unit.device, unit.dtype].values():
             if met.owner == unit.check and met.row.sample not in self._done:
                 self._record(unit, met.row)  # another check met it first: units come in any order from pytest
-                self._died = self._died or (met.row.sample, False)
         self._command()
 
     def _command(self) -> None:
         if self.child is None:
             limit = int(self._options.memory * 2**30)
             self.child = isolate.Child(self._serve, memory_limit=limit)
-        self._at = ("", "", "")
+            self._last_call, self._doubtful, self._fresh = "", "", True
+        self._at = ("", "", "", "")
         self._step_started = time.perf_counter()
         unit = self._queue[0]
         deadly = {key: met.how for key, met in self._deadly[unit.device, unit.dtype].items()}
-        unfinished = {"done": sorted(self._done), "deadly": deadly, "reduce": self._reduce, "died": self._died}
-        self.child.send({"unit": dataclasses.asdict(unit), **unfinished})
-        self._died = None
+        self.child.send({"unit": dataclasses.asdict(unit), "done": sorted(self._done), "deadly": deadly})
 
     def _serve(self, commands: isolate.Commands, send: isolate.Send) -> None:
         """Runs in the child."""
+        chosen, announce = self._options, lambda *at: send({"at": at})
         session = Session(
-            self.entry,
-            seed=self._options.seed,
-            tier=Tier(self._options.tier),
-            announce=lambda what, key, group: send({"at": [what, key, group]}),
+            self.entry, seed=chosen.seed, tier=Tier(chosen.tier), only=chosen.sample, announce=announce, shrink=True
         )
         for command in commands:
-            unit = Unit(**command["unit"])
-            if command["died"] is not None:
-                name, reduce = command["died"]
-                send({"about": name, "text": session.death(unit, name, reduce=reduce)})
-            done, deadly, reduce = frozenset(command["done"]), command["deadly"], command["reduce"]
-            for row in session.run(unit, done=done, deadly=deadly, reduce=reduce):
+            unit, done, deadly = Unit(**command["unit"]), frozenset(command["done"]), command["deadly"]
+            if smaller := session.smaller_death(unit, done, deadly):
+                send({"smaller": smaller})
+            for row in session.run(unit, done=done, deadly=deadly):
                 send({"row": dataclasses.asdict(row)})
             send({"end": True})
 
@@ -333,19 +340,24 @@ class _Job:
     def _take(self, event: dict[str, Any]) -> Iterator[Result | Unit]:
         if "at" in event:
             self._at = tuple(event["at"])
+            what, _, group, call = self._at
+            self._last_call = call or self._last_call
+            self._doubtful = call if what == "eager" and group.endswith("?") else self._doubtful
+        elif "smaller" in event:
+            self._results = [reduction.of_death(r, *event["smaller"]) for r in self._results]
+        elif "broken" in event:
+            self._broken = event["broken"]
         elif "row" in event:
             row = Row(**event["row"] | {"outcome": Outcome(event["row"]["outcome"])})
-            _put(self._results, _result(self._queue[0], row))
+            self._results.append(_result(self._queue[0], row))
             self._done.add(row.sample)
             self._step_started = time.perf_counter()
-        elif "about" in event:
-            for r in [r for r in self._results if r.sample == event["about"]]:
-                _put(self._results, dataclasses.replace(r, message=f"{r.message}\n{event['text']}".rstrip()))
         else:
             yield from self._finish()
 
     def _finish(self) -> Iterator[Result | Unit]:
         unit = self._queue.popleft()
+        self._fresh = False
         if not any(r.outcome in (Outcome.CRASH, Outcome.TIMEOUT) for r in self._results):
             self._survived.add(unit)
         yield from expect(self.entry, self._results)
@@ -356,15 +368,21 @@ class _Job:
     def _after(self, death: isolate.Death) -> Iterator[Result | Unit]:
         """Report the death where it belongs, and go on with what the child had left to do."""
         unit = self._queue[0]
-        what, key, group = self._at
+        what, key, group, call = self._at
         uncertain = group.endswith("?")
         group = group.rstrip("?")
         sample, _, variant = key.partition("|")
-        if what == "reduce":  # the failure is told already, on the sample as it was
-            self._reduce = False
+        self._deaths += 1
+        if self._broken:
+            text = f"the harness itself failed in {unit.check}, which says nothing of the op"
+            self._record(unit, Row(sample, Outcome.ERROR, text, detail=self._broken))
+            self._broken = ""
+            yield from self._finish()
+            return
+        if what in ("", "samples") and self._last_call and not self._fresh and self._deaths < _MOST_DEATHS:
+            self._results.append(_result(unit, self._late(death)))
             self._command()
             return
-        self._deaths += 1
         if what in ("", "samples"):
             text = f"the process ended while the samples were made: {death.how}"
             self._record(unit, Row("", Outcome.ERROR, text, detail=death.output))
@@ -374,15 +392,17 @@ class _Job:
         outcome = Outcome.TIMEOUT if death.timed_out else Outcome.CRASH
         if uncertain and what == "eager":
             outcome = Outcome.WARN
-        kind = {"eager": "the op, called", "fake": "the op, called with fake tensors,"}.get(
-            what, "the process, at work"
-        )
-        text = f"{kind} on {label}: {death.how}"
+        text = f"{_STEPS.get(what, 'the process, at work')} on {label}: {death.how}"
         if outcome is Outcome.WARN:
-            text += "; if the op relies on that size, it should refuse others with TORCH_CHECK"
+            text += "; if the op relies on what was changed, it should refuse other calls with TORCH_CHECK"
         last = self._deaths >= _MOST_DEATHS
         if last:
             text += f"; after {self._deaths} such ends the check's other samples are given up"
+        text += f"\ninput   {label}" if variant and call else ""
+        text += f"\ncall    {call}" if call else ""
+        if what == "check" and not death.timed_out and self._doubtful:
+            outcome = Outcome.WARN
+            text += f"\nan earlier call may have written beyond an argument: {self._doubtful}"
         row = Row(sample, outcome, text, time.perf_counter() - self._step_started, 1, death.output)
         owner = registry.owner(what, group) if what in ("eager", "fake") else unit.check
         # where the owner is through with the op and met no death, this check is the one to tell
@@ -392,12 +412,17 @@ class _Job:
             self._deadly[unit.device, unit.dtype][f"{what}:{key}"] = _Deadly(owner, how, row)
         if here or last:
             self._record(unit, row)
-            first = self._reduce and outcome is Outcome.CRASH and what == "eager" and not variant
-            self._died, self._reduce = (sample, first), self._reduce and not first
         if last:
             yield from self._finish()
         else:
             self._command()
+
+    def _late(self, death: isolate.Death) -> Row:
+        """The row for a process that dies between two checks: an earlier call has damaged its memory."""
+        text = f"the process ended before the check began: {death.how}; an earlier call has damaged its memory"
+        outcome = Outcome.TIMEOUT if death.timed_out else Outcome.WARN if self._doubtful else Outcome.CRASH
+        call = self._doubtful or self._last_call
+        return Row("", outcome, f"{text}\ncall    {call}", time.perf_counter() - self._step_started, 1, death.output)
 
     def _record(self, unit: Unit, row: Row) -> None:
         self._results.append(_result(unit, row))
@@ -440,15 +465,6 @@ def _result(unit: Unit, row: Row) -> Result:
     )
 
 
-def _put(results: list[Result], result: Result) -> None:
-    """Add a result. It takes the place of an earlier one on the same sample: the failure was reduced since."""
-    for n, other in enumerate(results):
-        if other.sample == result.sample != "":
-            results[n] = result
-            return
-    results.append(result)
-
-
 def _unavailable(entry: specs.Entry, unit: Unit, options: RunOptions) -> list[Result]:
     """The result of a unit whose op this machine cannot have."""
     capability, reason = next(iter(entry.spec.unavailable.items()))
@@ -478,23 +494,3 @@ def expect(entry: specs.Entry, results: list[Result]) -> list[Result]:
     return [
         dataclasses.replace(r, outcome=Outcome.XPASS, message=text) if r.outcome is Outcome.PASS else r for r in results
     ]
-
-
-def can_fork_safely() -> bool:
-    """Whether a child of this process can use torch: a backward run or thread pool in the parent may prevent it."""
-    if not isolate.available():
-        return False
-
-    def serve(_: isolate.Commands, send: isolate.Send) -> None:
-        x = torch.ones(100_000, requires_grad=True)
-        (x * 2).sum().backward()
-        send({"alive": True})
-
-    child = isolate.Child(serve, memory_limit=0)
-    try:
-        return child.receive(timeout=5) is not None
-    except EOFError:
-        return False
-    finally:
-        with contextlib.suppress(Exception):
-            child.kill()

@@ -1,24 +1,35 @@
 """Run an op on fake tensors: metadata without data.
 
-Private names of torch used, all in this module: ``torch._subclasses.fake_tensor``, ``torch._dispatch.python`` and
-``torch.fx.experimental.symbolic_shapes``.
+Private names of torch used, all in this module: ``torch._subclasses.fake_tensor``, ``torch._dispatch.python``,
+``torch._dynamo.source`` and ``torch.fx.experimental.symbolic_shapes``.
 """
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
+import itertools
+import os
+import re
+import traceback
+from collections.abc import Callable
 from typing import Any
+from unittest import mock
 
 import sympy
 import torch
 from torch._dispatch.python import enable_python_dispatcher
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode, UnsupportedFakeTensorException
-from torch.fx.experimental.symbolic_shapes import ShapeEnv
+from torch.fx.experimental.symbolic_shapes import DimDynamic, GuardOnDataDependentSymNode, ShapeEnv
+from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
 
 from opcheck_suite.inputs import tensors
 from opcheck_suite.inputs.cases import Case
+from opcheck_suite.ops import OpInfo
+
+_TORCH = os.path.dirname(torch.__file__) + os.sep
+_OWN = os.path.dirname(__file__) + os.sep
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -53,9 +64,9 @@ def run(
 ) -> FakeRun:
     """Call ``op`` on fake copies of a case's arguments.
 
-    Sizes are those of the case, or with ``symbolic`` one symbol for all that are equal. With a ``device``, tensors and
-    device arguments are moved there, whether or not there is one. The mode has a ShapeEnv, so that data-dependent sizes
-    come out as unbacked symbols and not as an error.
+    Sizes are those of the case, or with ``symbolic`` one symbol for all that are equal, arguments declared SymInt among
+    them. With a ``device``, tensors and device arguments are moved there, whether or not there is one. The mode has a
+    ShapeEnv, so that data-dependent sizes come out as unbacked symbols and not as an error.
     """
     args, kwargs = case.inputs()
     mode = new_mode() if mode is None or symbolic else mode
@@ -74,6 +85,8 @@ def run(
         fake_args, fake_kwargs = tensors.map_tensors(fake, (args, kwargs))
         if device is not None:
             fake_args, fake_kwargs = pytree.tree_map(move, (fake_args, fake_kwargs))
+        if symbolic and env is not None:
+            fake_args, fake_kwargs = _symbolic_numbers(case, env, fake_args, fake_kwargs)
     except (UnsupportedFakeTensorException, NotImplementedError, RuntimeError) as error:
         return FakeRun(case, args, kwargs, None, error, unsupported=str(error).splitlines()[0])
     # As compilers do: it keeps composite ops inside of a Meta kernel from asking for plain sizes.
@@ -88,6 +101,114 @@ def run(
     except BaseException as error:
         return FakeRun(case, fake_args, fake_kwargs, None, error, env=env)
     return FakeRun(case, fake_args, fake_kwargs, out, None, env=env)
+
+
+def _symbolic_numbers(case: Case, env: ShapeEnv, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tensors.Args:
+    """The arguments with symbols for the numbers above one that the schema declares as sizes, alone or in lists."""
+    from torch._dynamo.source import ConstantSource  # imports Dynamo, which static checks do without
+
+    declared = declared_sizes(case.info)
+
+    def symbol(name: str, value: Any) -> Any:
+        if not isinstance(value, int) or isinstance(value, bool) or value < 2:
+            return value  # compilers make constants of zero and one
+        source = ConstantSource(f"__{name}_{value}")
+        made = env.create_symbol(value, source, dynamic_dim=DimDynamic.DUCK)
+        return env.create_symintnode(made, hint=value, source=source)
+
+    def new(name: str, value: Any) -> Any:
+        if name not in declared:
+            return value
+        return [symbol(name, v) for v in value] if isinstance(value, list | tuple) else symbol(name, value)
+
+    bound = {name: new(name, value) for name, value in case.bound(args, kwargs).items()}
+    names = list(bound)
+    return tuple(bound[n] for n in names[: len(args)]), {n: bound[n] for n in names[len(args) :]}
+
+
+def declared_sizes(info: OpInfo) -> set[str]:
+    """Names of the arguments that are SymInt in the schema, alone or in lists: symbols to a compiler."""
+    return {a.name for a in info.schema.arguments if _symint(a.real_type)} if info.is_operator else set()
+
+
+def _symint(kind: Any) -> bool:
+    """Whether a type is SymInt, or a list of it, or either and optional."""
+    while kind.kind() in ("OptionalType", "ListType"):
+        kind = kind.getElementType()
+    return bool(kind.kind() == "SymIntType")
+
+
+def unbacked(op: Any, case: Case) -> FakeRun:
+    """Call ``op`` on packed fake copies of a case's arguments whose sizes only data would tell, as after nonzero.
+
+    Sizes of zero and one stay; equal sizes get one symbol.
+    """
+    env = ShapeEnv()
+    mode = FakeTensorMode(shape_env=env)
+    mode.cache_enabled = False  # to look every output over for the cache takes longer than the call
+    sizes: dict[int, Any] = {}
+
+    def unknown(size: int) -> Any:
+        if size not in sizes:
+            sizes[size] = env.create_unbacked_symint()
+            torch._check(sizes[size] >= 0)
+        return sizes[size]
+
+    def fake(t: torch.Tensor) -> torch.Tensor:
+        return torch.empty([unknown(s) if s > 1 else s for s in t.shape], dtype=t.dtype, device=t.device)
+
+    with mode, enable_python_dispatcher():
+        args, kwargs = tensors.map_tensors(fake, case.raw())
+        try:
+            out = op(*args, **kwargs)
+        except (KeyboardInterrupt, MemoryError):
+            raise
+        except BaseException as error:
+            return FakeRun(case, args, kwargs, None, error, env=env)
+    return FakeRun(case, args, kwargs, out, None, env=env)
+
+
+def mixes_devices(
+    func: Callable[..., Any], args: Any, kwargs: Any, place: Callable[[torch.Tensor], torch.device | None]
+) -> bool:
+    """Whether torch refuses a call of one of its functions because of the devices that ``place`` says tensors are on.
+
+    Nothing is computed. Other errors are no answer: a build of torch without a device cannot do all there.
+    """
+
+    def fake(t: torch.Tensor) -> torch.Tensor:
+        return torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device=place(t) or t.device)
+
+    with FakeTensorMode(allow_non_fake_inputs=True):
+        try:
+            fake_args, fake_kwargs = tensors.map_tensors(fake, (tuple(args), kwargs))
+            func(*fake_args, **fake_kwargs)
+        except Exception as error:
+            return bool(re.search("on the same device|two different devices", str(error)))
+    return False
+
+
+@dataclasses.dataclass(frozen=True)
+class Branch:
+    """Where Python code asked for the truth or value of an expression in symbols."""
+
+    condition: str
+    """The expression, in sizes such as ``x.shape[0]``."""
+    where: str
+    """``file:line`` and the line."""
+
+
+def branch(run: FakeRun) -> Branch | None:
+    """What a call stopped at because only data could decide it; None where torch's own code asked for that."""
+    error = run.error
+    if not isinstance(error, GuardOnDataDependentSymNode):
+        return None
+    frames = traceback.extract_tb(error.__traceback__)
+    for frame, after in itertools.pairwise(frames):
+        # A kernel in C++ and an operator that a fake kernel calls ask without a step through a symbol's own methods.
+        if after.name in ("__bool__", "__int__", "__index__") and not frame.filename.startswith((_TORCH, _OWN)):
+            return Branch(in_words(error.cond, run), f"{frame.filename}:{frame.lineno}: {frame.line}")
+    return None
 
 
 def is_fake(value: Any) -> bool:
@@ -130,6 +251,14 @@ def symbols(run: FakeRun) -> dict[Any, tuple[str, int]]:
     return found
 
 
+def in_words(condition: Any, run: FakeRun) -> str:
+    """A condition on symbols, with sizes such as ``x.shape[0]`` in their place."""
+    text = str(condition)
+    for symbol, (name, dim) in symbols(run).items():
+        text = re.sub(rf"\b{symbol}\b", f"{name}.shape[{dim}]", text)
+    return text
+
+
 def bounds(run: FakeRun, size: Any) -> tuple[int, int | None]:
     """Least and greatest value that a symbolic size is promised to have; None where there is no greatest."""
     assert run.env is not None
@@ -157,3 +286,45 @@ def backward(op: Any, case: Case, names: list[str]) -> tuple[BaseException | Non
     except BaseException as error:
         return error, {}
     return None, dict(zip(leaves, found, strict=True))
+
+
+class _Asked(TorchFunctionMode):
+    """Remembers the tensors whose device was asked for by name, and what is made of these."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tensors: list[torch.Tensor] = []
+
+    def holds(self, value: Any) -> bool:
+        """Whether a value is one of these tensors."""
+        return any(value is t for t in self.tensors)
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        out = func(*args, **kwargs)
+        named = kwargs.get("device") is not None or getattr(func, "__name__", "") == "cpu"
+        named = named or any(
+            isinstance(a, torch.device) or a == "cpu" for a in args if isinstance(a, str | torch.device)
+        )
+        if named or any(self.holds(t) for t in tensors.tensors([args, kwargs])):
+            self.tensors += tensors.tensors(out)
+        return out
+
+
+def asked_for(info: OpInfo, case: Case, device: str) -> list[bool]:
+    """Call the Python fake kernel with all tensors on a device: which outputs are where they are because it said so.
+
+    One bool for each tensor among the outputs; empty where the fake kernel is not in Python or raises.
+    """
+    holder = info.fake_holder
+    if holder is None:
+        return []
+    asked, function = _Asked(), holder.func
+
+    def watched(*args: Any, **kwargs: Any) -> Any:
+        with asked:
+            return function(*args, **kwargs)
+
+    with mock.patch.object(holder, "func", watched):
+        done = run(info.op, case, device=device)
+    return [asked.holds(t) for t in tensors.tensors(done.outputs)] if done.error is None else []

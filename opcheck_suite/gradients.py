@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -40,10 +41,24 @@ class Forward:
         return [compilepairs.weights(t) for t in self.roots]
 
 
-def forward(ctx: Context, case: Case, *, only: tuple[str, ...] | None = None) -> Forward:
+#: Words of exceptions that say that there is no gradient, and not that one went wrong.
+_REFUSAL = re.compile(
+    r"not (yet )?(be )?(implement|support|differentiabl)|unsupported|(doesn't|does not|no) (support|gradient|backward)"
+    r"|requires?[ _]grad",
+    re.IGNORECASE,
+)
+
+
+def refuses(error: BaseException) -> bool:
+    """Whether an exception says that an op has no gradient."""
+    return isinstance(error, NotImplementedError) or bool(_REFUSAL.search(str(error)))
+
+
+def forward(ctx: Context, case: Case, *, only: tuple[str, ...] | None = None, report: bool = False) -> Forward:
     """Run the op with its floating-point arguments (or only some) requiring grad.
 
-    Ends the check where the op refuses the case, or where no gradient can be asked for.
+    Ends the check where the op refuses the case, where no gradient can be asked for, or where the op raises because of
+    the arguments that require grad; that is ``autograd.runs``' to tell, which asks with ``report``.
     """
     ctx.require(case)
     args, kwargs = case.inputs()
@@ -53,7 +68,12 @@ def forward(ctx: Context, case: Case, *, only: tuple[str, ...] | None = None) ->
     }
     if not leaves:
         ctx.skip("no argument of this sample is a floating-point tensor")
-    out = ctx.call(ctx.info.op, *args, what="the op, with arguments that require grad,", **kwargs)
+    try:
+        out = ctx.call(ctx.info.op, *args, what="the op, with arguments that require grad,", **kwargs)
+    except OpRaised:
+        if report:
+            raise
+        ctx.not_exercised("the op raises where arguments require grad: see autograd.runs")
     outputs = [] if out is None else list(out) if isinstance(out, tuple) else [out]
     found = Forward(leaves, args, kwargs, outputs)
     if not found.roots:
@@ -69,21 +89,46 @@ def run(ctx: Context, fn: Callable[..., Any], *args: Any, what: str = "backward"
 def plain(ctx: Context, forward: Forward, seeds: list[torch.Tensor], **options: Any) -> dict[str, torch.Tensor | None]:
     """The gradients for all arguments from all outputs, which a check looks at or compares others with.
 
-    Ends the check where backward raises already here: ``autograd.gradcheck`` reports that.
+    Ends the check where backward raises already here: ``autograd.runs`` reports that.
     """
     try:
         found: dict[str, torch.Tensor | None] = run(ctx, lambda: forward.backward(seeds, **options))
     except OpRaised:
-        ctx.not_exercised("backward raises: see autograd.gradcheck")
+        ctx.not_exercised("backward raises: see autograd.runs")
     return found
 
 
+def backward_runs(ctx: Context, case: Case) -> None:
+    """End the check where the op raises with arguments that require grad, or backward does: `autograd.runs` says so."""
+
+    def attempt() -> str:
+        seen = compilepairs.observe(ctx, case, ctx.info.op, gradients=True)
+        return "" if seen.error is None else "training through the op raises: see autograd.runs"
+
+    if reason := ctx.memo(("backward runs", case.key), attempt):
+        ctx.not_exercised(reason)
+
+
 def in_float64(ctx: Context, case: Case) -> Case | None:
-    """The case with floating-point arguments in float64, in which finite differences are precise; None if refused."""
-    wide = case.map(
-        lambda t: t.detach().double() if t.is_floating_point() else t.detach(), variant="float64", group="float64"
-    )
+    """The case with numbers in float64 and complex128, in which finite differences are precise; None if refused."""
+
+    def widened(t: torch.Tensor) -> torch.Tensor:
+        if t.is_complex():
+            return t.detach().to(torch.complex128)
+        return t.detach().double() if t.is_floating_point() else t.detach()
+
+    wide = case.map(widened, variant="float64", group="float64")
     return wide if ctx.attempt(wide) is not None else None
+
+
+def nearby(inputs: list[torch.Tensor], distance: float) -> list[torch.Tensor]:
+    """Real inputs moved at random by up to half a distance, relative to one more than their size."""
+    generator = torch.Generator().manual_seed(0)
+    found = []
+    for t in inputs:
+        noise = torch.rand(t.shape, generator=generator, dtype=torch.float64).to(t) - 0.5
+        found.append((t.detach() + distance * (1 + t.detach().abs()) * noise).requires_grad_())
+    return found
 
 
 Differentiable = tuple[Callable[..., tuple[torch.Tensor, ...]], list[torch.Tensor], list[str]]

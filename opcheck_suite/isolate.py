@@ -208,6 +208,75 @@ class Child:
         self.close()
 
 
+def can_fork_safely() -> bool:
+    """Whether a child of this process can use torch: a backward run or thread pool in the parent may prevent it."""
+    import torch
+
+    if not available():
+        return False
+
+    def serve(_: Commands, send: Send) -> None:
+        x = torch.ones(100_000, requires_grad=True)
+        (x * 2).sum().backward()
+        send({"alive": True})
+
+    child = Child(serve, memory_limit=0)
+    try:
+        return child.receive(timeout=5) is not None
+    except EOFError:
+        return False
+    finally:
+        with contextlib.suppress(Exception):
+            child.kill()
+
+
+def aside(work: Callable[[Send], None], *, seconds: float, waiting: Callable[[], None]) -> list[dict[str, Any]]:
+    """What ``work(send)`` sent in a forked copy of this process until it ended, died, or its time was up.
+
+    Whatever the copy does to its own process, this one is as it was. ``waiting`` is called several times a second.
+    """
+    read, write = os.pipe()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        pid = os.fork()
+    if pid == 0:
+        _copy(work, write)
+    os.close(write)
+    data, deadline = b"", time.monotonic() + seconds
+    try:
+        while (left := deadline - time.monotonic()) > 0:
+            waiting()
+            if select.select([read], [], [], min(left, 0.1))[0]:
+                if not (chunk := os.read(read, 1 << 16)):
+                    break
+                data += chunk
+    finally:
+        os.close(read)
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+    return [json.loads(line) for line in data.split(b"\n")[:-1]]
+
+
+def _copy(work: Callable[[Send], None], write: int) -> None:
+    """Never returns. Nothing is heard of the copy but what it sends."""
+    try:
+        _end_with_parent()
+        faulthandler.disable()
+        null = os.open(os.devnull, os.O_RDWR)
+        for descriptor in (0, 1, 2):
+            os.dup2(null, descriptor)
+        kept = _dup_high(write)
+        work(lambda event: _write(kept, event))
+    finally:  # an exception goes nowhere, either: that something was not sent says enough
+        os._exit(0)
+
+
+def _write(descriptor: int, event: dict[str, Any]) -> None:
+    data = json.dumps(event).encode() + b"\n"
+    while data:
+        data = data[os.write(descriptor, data) :]
+
+
 def _readable(output: str) -> str:
     """What a dead child wrote; a stack that faulthandler printed ends where the op was called from."""
     lines: list[str] = []
@@ -223,6 +292,13 @@ def _readable(output: str) -> str:
 def _child(serve: Serve, command_read: int, event_write: int, capture: int, close: set[int]) -> None:
     """Never returns: the forked copy of the parent ends here, without its clean-up handlers."""
     status = 70
+
+    def send(event: dict[str, Any]) -> None:
+        data = json.dumps(event).encode() + b"\n"
+        while data:
+            data = data[os.write(events, data) :]
+
+    events = event_write
     try:
         os.setpgid(0, 0)  # a group of its own, so that what it starts ends with it
         _end_with_parent()
@@ -240,19 +316,15 @@ def _child(serve: Serve, command_read: int, event_write: int, capture: int, clos
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         gc.freeze()  # what the parent made is shared memory: do not touch it while collecting
 
-        def send(event: dict[str, Any]) -> None:
-            data = json.dumps(event).encode() + b"\n"
-            while data:
-                data = data[os.write(events, data) :]
-
         with os.fdopen(commands, "r") as stream:
-            serve(Commands(stream), send)
+            serve(Commands(stream), lambda event: _write(events, event))
         status = 0
     except BaseException:
         import traceback
 
         with contextlib.suppress(BaseException):
             os.write(capture, traceback.format_exc().encode())
+            send({"broken": traceback.format_exc()})  # the parent cannot tell it from an exit of the op's
     finally:
         os._exit(status)
 

@@ -20,9 +20,11 @@ from torch._library.utils import can_generate_trivial_fake_impl
 
 from opcheck_suite.registry import UsageError, did_you_mean
 
-_KERNEL = re.compile(
-    r"(?P<key>\w+)(?:\[alias\])?: (?P<kind>fallthrough )?(?:\(inactive\): )?registered at (?P<where>.*?) :: "
-)
+#: ``CPU: registered at file:line :: (Tensor _0) -> Tensor _0 [ boxed ]``, or ``... :: (none) [ fallthrough boxed ]``
+#: torch's registration API: what it defines for others is not PyTorch's own.
+_API = ("torch/library.py", "torch/_library/", "torch/_custom_op")
+_KERNEL = re.compile(r"(?P<key>\w+)(?:\[alias\])?: registered at (?P<where>.*?) :: ")
+_FALLTHROUGH = "[ fallthrough"
 
 #: Device type -> dispatch key of its kernels.
 BACKENDS = {
@@ -35,6 +37,12 @@ BACKENDS = {
     "privateuseone": "PrivateUse1",
 }
 
+#: What stands before a backend's name in the dispatch keys of its tensors that are not plain and dense.
+_KINDS = ("", "Sparse", "SparseCsr", "Quantized", "NestedTensor", "Mkldnn")
+
+#: Namespaces of the operators that PyTorch itself is made of.
+TORCHS_OWN = ("aten", "prim", "prims")
+
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class OpInfo:
@@ -45,11 +53,13 @@ class OpInfo:
     op: Any
     """The OpOverload, or the plain function."""
     kernels: dict[str, str]
-    """Dispatch key -> ``file:line`` of the registration. Fallthroughs are left out."""
+    """Dispatch key -> ``file:line`` of the registration. Fallthroughs are in `fallthroughs`."""
     where: str
     """``file:line`` where the op was defined."""
     definition: Any = None
     """The CustomOpDef, for ops made by ``torch.library.custom_op``."""
+    fallthroughs: frozenset[str] = frozenset()
+    """Dispatch keys that the op asks the dispatcher to pass by."""
 
     @property
     def is_operator(self) -> bool:
@@ -70,7 +80,7 @@ class OpInfo:
     def from_torch(self) -> bool:
         """Whether PyTorch itself defines the op."""
         inside = "/aten/src/" in self.where or self.where.startswith(("torch/", "aten/"))
-        return inside and not self.where.startswith("torch/library.py")
+        return inside and not self.where.startswith(_API)
 
     @property
     def tags(self) -> tuple[str, ...]:
@@ -91,14 +101,19 @@ class OpInfo:
     def kernel_for(self, device: str) -> str | None:
         """The dispatch key whose kernel runs for tensors of a device type, or None."""
         backend = BACKENDS.get(device, device.upper())
-        if backend in self.kernels:
-            return backend
-        return self.composite
+        return next((key for kind in _KINDS if (key := kind + backend) in self.kernels), self.composite)
+
+    def serves(self, device: str) -> bool:
+        """Whether a call with tensors of a device type finds a kernel, be it one for autograd that does the work."""
+        backend = BACKENDS.get(device, device.upper())
+        # what custom_op puts at Autograd of every op calls the kernel of the device, and so does not count
+        own = self.definition is None and bool({f"Autograd{backend}", "Autograd"} & set(self.kernels))
+        return own or self.kernel_for(device) is not None
 
     @property
     def devices(self) -> tuple[str, ...]:
         """Device types that have a kernel of their own, or ``("cpu",)`` for composite ops."""
-        own = tuple(device for device, key in BACKENDS.items() if key in self.kernels)
+        own = tuple(d for d, key in BACKENDS.items() if any(kind + key in self.kernels for kind in _KINDS))
         return own or (("cpu",) if self.composite else ())
 
     @property
@@ -110,8 +125,7 @@ class OpInfo:
             if self.definition._abstract_fn is not None:
                 return "python"
             return "trivial" if can_generate_trivial_fake_impl(self.op) else None
-        entry = simple_registry.singleton.find(self.name)
-        if entry.fake_impl.kernel is not None:
+        if self.fake_holder is not None:
             return "python"
         if "Meta" in self.kernels:
             return "meta"
@@ -126,19 +140,29 @@ class OpInfo:
             return self.definition._abstract_fn  # type: ignore[no-any-return]
         if self.definition is not None:
             return None
-        kernel = simple_registry.singleton.find(self.name).fake_impl.kernel
-        return None if kernel is None else _unwrap(kernel.func)
+        return None if self.fake_holder is None else _unwrap(self.fake_holder.func)
+
+    @property
+    def fake_holder(self) -> Any:
+        """The registry's object whose ``func`` is the Python fake kernel, or None."""
+        return simple_registry.singleton.find(self.name).fake_impl.kernel
 
     @property
     def fake_source(self) -> str | None:
         """``file:line`` of the call that registered the Python fake kernel."""
-        kernel = simple_registry.singleton.find(self.name).fake_impl.kernel
-        return None if kernel is None else str(kernel.source)
+        return None if self.fake_holder is None else str(self.fake_holder.source)
 
     @property
     def function(self) -> Callable[..., Any] | None:
         """The Python function that ``custom_op`` decorated, if the op was made so."""
         return None if self.definition is None else self.definition._init_fn
+
+    def function_for(self, device: str) -> Callable[..., Any] | None:
+        """The Python kernel that ``custom_op`` runs for a type of device; None for other ops."""
+        if self.definition is None:
+            return None
+        functions: dict[str | None, Callable[..., Any]] = self.definition._backend_fns
+        return functions.get(device) or functions.get(None)
 
     @property
     def autograd(self) -> str | None:
@@ -156,11 +180,35 @@ class OpInfo:
         return "composite" if self.transparent else None
 
     @property
+    def meets_lazy_views(self) -> bool:
+        """Whether a kernel of the op may be handed a tensor with the conj or neg bit set.
+
+        For most ops the dispatcher computes such tensors first. It comes to that only below autograd, so that composite
+        kernels and those at an Autograd key see them as they are; and an op can ask to be called with them.
+        """
+        own = {"Conjugate", "Negative"} & (set(self.kernels) | self.fallthroughs)
+        above = self.definition is None and any(key.startswith("Autograd") for key in self.kernels)
+        return bool(own) or self.transparent or above
+
+    @property
+    def autograd_devices(self) -> tuple[str, ...]:
+        """Device types with an autograd kernel of their own, as at the key AutogradCPU."""
+        return tuple(device for device, key in BACKENDS.items() if f"Autograd{key}" in self.kernels)
+
+    def autograd_for(self, device: str) -> str | None:
+        """The dispatch key of the formula for a device type, or None; of transparent ops that of the kernel."""
+        own = f"Autograd{BACKENDS.get(device, device.upper())}"
+        if own in self.kernels:
+            return own
+        # custom_op puts a kernel at Autograd that only raises, until a formula is registered
+        if "Autograd" in self.kernels and (self.definition is None or self.definition._backward_fn is not None):
+            return "Autograd"
+        return self.composite if self.transparent else None
+
+    @property
     def vmap(self) -> str | None:
-        """How the op is batched: ``rule``, ``composite``, or None (torch falls back to a loop)."""
-        if any(key.startswith("FuncTorchBatched") for key in self.kernels):
-            return "rule"
-        return "composite" if self.transparent else None
+        """``rule`` if the op has a batching rule; None where torch loops over it, as it does over composite ops."""
+        return "rule" if any(key.startswith("FuncTorchBatched") for key in self.kernels) else None
 
     @property
     def autocast(self) -> tuple[str, ...]:
@@ -193,15 +241,20 @@ class OpInfo:
         """Whether any argument is a tensor or holds tensors."""
         return any("Tensor" in str(a.type) for a in self.schema.arguments)
 
+    @property
+    def takes_integers(self) -> bool:
+        """Whether any argument is an integer or a symbolic one."""
+        return any(str(a.real_type) in ("int", "SymInt") for a in self.schema.arguments)
+
 
 def _unwrap(func: Callable[..., Any]) -> Callable[..., Any]:
-    """The user's function inside the closure that ``register_fake`` makes of it."""
-    if getattr(func, "__module__", "") != "torch.library":
+    """The user's function inside the closure that ``register_fake`` or ``triton_op`` makes of it."""
+    if getattr(func, "__module__", "") not in ("torch.library", "torch._library.triton"):
         return func
     names = func.__code__.co_freevars
     cells = func.__closure__ or ()
     held = {name: cell.cell_contents for name, cell in zip(names, cells, strict=True)}
-    return held.get("func", func)  # type: ignore[no-any-return]
+    return held.get("func", held.get("fn", func))  # type: ignore[no-any-return]
 
 
 def canonical(op: Any) -> str:
@@ -211,6 +264,14 @@ def canonical(op: Any) -> str:
     return f"{name}.{overload}" if overload else name
 
 
+def dump(name: str) -> str:
+    """The dispatcher's table of an operator; empty for one that is deregistered, or whose name it cannot spell."""
+    try:
+        return torch._C._dispatch_dump(name)
+    except (RuntimeError, UnicodeDecodeError):
+        return ""
+
+
 def info(op: Any) -> OpInfo:
     """Read the registration of an operator given as `resolve` takes it."""
     overload = resolve(op)
@@ -218,21 +279,37 @@ def info(op: Any) -> OpInfo:
         name = f"{overload.__module__}.{getattr(overload, '__qualname__', type(overload).__qualname__)}"
         return OpInfo(name=name, op=overload, kernels={}, where=_source(overload))
     name = canonical(overload)
-    try:
-        dump = torch._C._dispatch_dump(name)
-    except RuntimeError:  # the operator has been deregistered while someone held the object
-        dump = ""
     kernels: dict[str, str] = {}
+    passed: set[str] = set()
     where = ""
-    for line in dump.splitlines():
+    for line in dump(name).splitlines():
         if line.startswith("debug: registered at "):
             where = _short(line.removeprefix("debug: registered at "))
-        elif (match := _KERNEL.match(line)) and match["kind"] is None:
+        elif (match := _KERNEL.match(line)) and _FALLTHROUGH in line:
+            passed.add(match["key"])
+        elif match:
             kernels.setdefault(match["key"], _short(match["where"]))
     definition = custom_ops._maybe_get_opdef(overload)
     if definition is not None:  # the dispatcher only knows that torch.library made it
-        where = _short(_source(definition._init_fn)) or where
-    return OpInfo(name=name, op=overload, kernels=kernels, where=where, definition=definition)
+        where = _short(_source(_unwrap(definition._init_fn))) or where
+    return OpInfo(
+        name=name,
+        op=overload,
+        kernels=kernels,
+        where=where,
+        definition=definition,
+        fallthroughs=frozenset(passed),
+    )
+
+
+def registered(info: OpInfo) -> bool:
+    """Whether an operator is the one that is registered under its name. Calling another runs memory that was freed."""
+    if not info.is_operator:
+        return True
+    try:
+        return resolve(info.name) is info.op
+    except UsageError:
+        return False
 
 
 def _source(fn: Any) -> str:
@@ -275,8 +352,9 @@ def _of_packet(packet: Any) -> Any:
 
 
 def _of_name(name: str) -> Any:
-    qualified, _, overload = name.partition(".")
-    namespace, colons, base = qualified.partition("::")
+    namespace, colons, rest = name.partition("::")  # a namespace may have dots, though no one can write it
+    base, _, overload = rest.partition(".")
+    qualified = f"{namespace}::{base}"
     if not colons or not base:
         raise UsageError(f"op {name!r} is not of the form 'ns::name' or 'ns::name.overload'")
     packet = getattr(getattr(torch.ops, namespace), base, None) if _packet_exists(qualified) else None
@@ -301,7 +379,7 @@ def _packet_exists(qualified: str) -> bool:
 
 def names() -> set[str]:
     """Every registered operator that is not one of torch's built-in ones, as ``ns::name[.overload]``."""
-    return {n for n in torch._C._dispatch_get_all_op_names() if n.partition("::")[0] not in ("aten", "prim", "prims")}
+    return {n for n in torch._C._dispatch_get_all_op_names() if n.partition("::")[0] not in TORCHS_OWN}
 
 
 def matching(patterns: Iterable[str]) -> list[str]:

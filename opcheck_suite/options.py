@@ -18,6 +18,7 @@ class RunOptions:
 
     ops: tuple[str, ...] = ()
     checks: tuple[str, ...] = ()
+    sample: tuple[str, ...] = ()
     device: str = "cpu"
     tier: str = "standard"
     jobs: int = 1
@@ -62,6 +63,9 @@ DECLARATIONS = (
     Declaration("ops", "only ops that match a glob or lie in a namespace; may be repeated", "PATTERN", many=True),
     Declaration(
         "checks", "only these checks: ids, families or globs, '!' takes away; may be repeated", "PATTERN", many=True
+    ),
+    Declaration(
+        "sample", "only samples of that name, or whose name matches a glob; may be repeated", "NAME", many=True
     ),
     Declaration("device", "cpu, cuda, another device type, several with commas, or auto for what is there", "DEVICE"),
     Declaration("tier", "how much to run: static, quick, standard or full", "TIER"),

@@ -5,6 +5,7 @@ Importing this module imports neither torch nor the engine: pytest loads it in e
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import pathlib
@@ -40,11 +41,24 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="PATH",
         help="write a report; its ending says how: .json, .md, .txt",
     )
+    group.addoption(
+        "--opcheck-guard",
+        action="store_true",
+        help="make torch refuse ops that the tests, or what they import, define in namespaces of PyTorch",
+    )
     options.add_to_pytest(group)
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Check the options, and prepare for forking, before anything imports torch."""
+    if config.getoption("opcheck_guard"):
+        from opcheck_suite.guarding import guard
+
+        if "torch" not in sys.modules:
+            options.single_threaded()
+        guarded = contextlib.ExitStack()
+        guarded.enter_context(guard())
+        config.add_cleanup(guarded.close)
     if not config.getoption("opcheck"):
         return
     from opcheck_suite import reports

@@ -10,7 +10,7 @@ from typing import Any
 
 import tqdm
 
-from opcheck_suite.model import Result, Unit
+from opcheck_suite.model import Outcome, Result, Unit
 
 
 class Progress:
@@ -20,6 +20,7 @@ class Progress:
         self._left = collections.Counter(unit.op for unit in units)
         self._ops = len(self._left)
         self._bad: collections.Counter[str] = collections.Counter()
+        self._ran: set[str] = set()
         self._started: dict[str, float] = {}
         self._total = len(units)
         self._terminal = sys.stderr.isatty()
@@ -39,6 +40,8 @@ class Progress:
         self._started.setdefault(event.op, time.perf_counter())
         if isinstance(event, Result):
             self._bad[event.op] += event.outcome.bad
+            if event.outcome not in (Outcome.SKIP, Outcome.NOT_EXERCISED):
+                self._ran.add(event.op)
             return
         self._left[event.op] -= 1
         if self._bar is not None:
@@ -47,5 +50,6 @@ class Progress:
         elif not self._left[event.op]:
             done = sum(not n for n in self._left.values())
             seconds = time.perf_counter() - self._started[event.op]
-            verdict = f"{self._bad[event.op]} bad" if self._bad[event.op] else "ok"
+            ran = "ok" if event.op in self._ran else "nothing ran"
+            verdict = f"{self._bad[event.op]} bad" if self._bad[event.op] else ran
             print(f"[{done}/{self._ops}] {event.op} {verdict} {seconds:.1f} s", file=sys.stderr, flush=True)

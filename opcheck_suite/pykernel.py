@@ -47,7 +47,7 @@ def _watch(ctx: Context, case: Case) -> Kernel | None:
     returned: list[Any] = []
 
     def profile(frame: types.FrameType, event: str, arg: Any) -> None:
-        if event == "call" and not found and _outside(frame.f_code.co_filename):
+        if event == "call" and not found and outside(frame.f_code.co_filename):
             found.append(frame)
         elif event == "return" and found and frame is found[0] and not returned:
             returned.append(arg)
@@ -91,8 +91,8 @@ def _function_of(code: types.CodeType) -> types.FunctionType | None:
             gc.freeze()
 
 
-def _outside(filename: str) -> bool:
-    """Whether a function is the library's: not torch's, ours or Python's, whose site-packages lie below the others."""
+def outside(filename: str) -> bool:
+    """Whether a file of Python code is the library's: not torch's, ours or Python's, below which site-packages lie."""
     if filename.startswith((_TORCH, _OWN, "<")):
         return False
     return "site-packages" in filename or not filename.startswith(_PYTHON)

@@ -7,13 +7,14 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator
+from math import prod
 from typing import Any
 
 import torch
 
-from opcheck_suite import context, reduction, registry, specs
+from opcheck_suite import context, ops, reduction, registry, shrinking, specs
 from opcheck_suite.context import Context
-from opcheck_suite.inputs import drawing
+from opcheck_suite.inputs import drawing, tensors
 from opcheck_suite.inputs.cases import Case
 from opcheck_suite.model import Check, Outcome, Tier, Unit, worst
 
@@ -42,22 +43,31 @@ class _Finding:
     message: str = ""
     detail: str = ""
     ran: bool = True
+    reduced_from: Case | None = None
+    """The larger case on which the check failed first."""
 
 
 class Session:
-    """The checks of one op. Contexts, and with them memoised runs, live as long as the session."""
+    """The checks of one op. Contexts, and with them memoised runs, live as long as the session.
+
+    With ``shrink``, inputs on which a check fails are made smaller, which forks this process.
+    """
 
     def __init__(
         self,
         entry: specs.Entry,
         *,
         seed: int = 0,
-        tier: Tier = Tier.STANDARD,
+        tier: Tier = Tier.FULL,
+        only: tuple[str, ...] = (),
         announce: context.Announce = context.silent,
+        shrink: bool = False,
     ) -> None:
         self.entry = entry
-        self._seed = seed
         self._tier = tier
+        self._shrink = shrink
+        self._seed = seed
+        self._only = only
         self._announce = announce
         self._contexts: dict[tuple[str, str], Context] = {}
 
@@ -72,24 +82,17 @@ class Session:
                 device=device,
                 dtype=getattr(torch, dtype) if dtype else None,
                 seed=self._seed,
-                tier=self._tier,
+                only=self._only,
                 announce=self._announce,
+                tier=self._tier,
             )
         return self._contexts[key]
 
     def run(
-        self,
-        unit: Unit,
-        *,
-        done: frozenset[str] = frozenset(),
-        deadly: dict[str, str] | None = None,
-        reduce: bool = True,
+        self, unit: Unit, *, done: frozenset[str] = frozenset(), deadly: dict[str, str] | None = None
     ) -> Iterator[Row]:
         """The rows of a unit. ``done`` names samples that an earlier child finished, ``deadly`` the inputs that ended
         it.
-
-        With ``reduce``, the first sample on which the check fails may get a second row, which takes the place of the
-        first: the same failure on a smaller sample.
         """
         check = registry.get(unit.check)
         ctx = self.context(unit.device, unit.dtype)
@@ -106,19 +109,20 @@ class Session:
             finding = _guard(check, lambda: check.fn(ctx), None)
             yield _row(check, "", [finding], time.perf_counter() - start)
             return
-        yield from self._over_samples(check, ctx, done, reduce and check.id not in ctx.spec.expected_failures)
+        yield from self._over_samples(check, ctx, done)
 
-    def _over_samples(self, check: Check, ctx: Context, done: frozenset[str], reduce: bool) -> Iterator[Row]:
+    def _over_samples(self, check: Check, ctx: Context, done: frozenset[str]) -> Iterator[Row]:
         start = time.perf_counter()
-        self._announce("samples", "", "")
+        self._announce("samples", "", "", "")
         try:
             samples = ctx.samples
         except (specs.SpecError, registry.UsageError) as error:
             yield Row("", Outcome.ERROR, f"the spec is at fault: {error}", detail=traceback.format_exc())
             return
         if not samples:
-            yield Row("", Outcome.NOT_EXERCISED, "the op has no samples")
+            yield Row("", Outcome.NOT_EXERCISED, "no sample is chosen" if ctx.only else "the op has no samples")
             return
+        shrink = self._shrink and check.id not in ctx.spec.expected_failures
         seen: set[tuple[Any, ...]] = set()
         most = _most_signatures(check, ctx)
         lacking: list[str] = []
@@ -132,51 +136,16 @@ class Session:
             findings = list(self._over_cases(check, ctx, sample))
             if not findings:
                 lacking.append(sample.sample)
+            if shrink and any(f.outcome is Outcome.FAIL for f in findings):
+                shrink = False  # of a unit's samples, reports show the first that fails, and name the others
+                findings = self._shrunk(check, ctx, sample, findings)
             now = time.perf_counter()
-            yield (row := _row(check, sample.sample, findings, now - start))
-            if reduce and row.outcome is Outcome.FAIL:
-                reduce = False  # a report shows one failing sample of a unit, and names the others
-                yield from self._reduced(check, ctx, sample, findings)
-                now = time.perf_counter()
+            yield _row(check, sample.sample, findings, now - start)
             start = now
         if len(lacking) == len(samples):
             yield Row(
                 "", Outcome.NOT_EXERCISED, f"no {_groups(check)} variant can be made of any sample: add a larger one"
             )
-
-    def death(self, unit: Unit, name: str, *, reduce: bool) -> str:
-        """What a report adds about a drawn sample on which the op, or on a variant of it, ended an earlier child.
-
-        That is the call, which nobody wrote down, or with ``reduce`` the smallest that does the same. Empty for other
-        samples.
-        """
-        ctx = self.context(unit.device, unit.dtype)
-        if not drawing.is_strategy(ctx.source):
-            return ""
-        sample = next(case for case in ctx.samples if case.sample == name)
-        if not reduce:
-            return f"sample  {sample.describe()}"
-        smaller = reduction.reduce(ctx, sample, reduction.ends_process)
-        if smaller is None:
-            return f"call    {sample.describe()}"
-        return f"call    {smaller[1].describe()}\nreduced from {sample.describe()}"
-
-    def _reduced(self, check: Check, ctx: Context, sample: Case, findings: list[_Finding]) -> Iterator[Row]:
-        """The row of a failing sample once more, with the smallest sample in its place that fails in the same way."""
-        start = time.perf_counter()
-        failed = min((f for f in findings if f.outcome is Outcome.FAIL), key=_size)
-        group = (failed.case and failed.case.group) or "sample"
-        narrowed = dataclasses.replace(check, variants=(group,))
-        kind = reduction.kind(failed.message)
-
-        def fails(own: Context, made: Case) -> bool:
-            found = self._over_cases(narrowed, own, made)
-            return any(f.outcome is Outcome.FAIL and reduction.kind(f.message) == kind for f in found)
-
-        if (smaller := reduction.reduce(ctx, sample, fails)) is not None:
-            row = _row(check, sample.sample, list(self._over_cases(check, *smaller)), time.perf_counter() - start)
-            if row.outcome is Outcome.FAIL:
-                yield dataclasses.replace(row, message=f"{row.message}\nreduced from {sample.describe()}")
 
     def _over_cases(self, check: Check, ctx: Context, sample: Case) -> Iterator[_Finding]:
         base = not check.failing_samples and self._base_fails(ctx, sample)
@@ -190,6 +159,41 @@ class Session:
                 yield finding
                 if finding.outcome.bad and check.scope == "signature":
                     return
+
+    def _shrunk(self, check: Check, ctx: Context, sample: Case, findings: list[_Finding]) -> list[_Finding]:
+        """The findings of a sample; the one that its row shows is told of the smallest input that fails like it."""
+        shown = min((f for f in findings if f.outcome is Outcome.FAIL), key=_size)
+        assert shown.case is not None
+
+        def fails(own: Context, case: Case) -> tuple[str, str] | None:
+            found = _guard(check, lambda: check.fn(own, case), case)
+            return (found.message, found.detail) if found.outcome is Outcome.FAIL else None
+
+        start = time.perf_counter()
+        search = reduction if drawing.is_strategy(ctx.source) else shrinking
+        smaller = search.shrink(ctx, check, sample, shown.case, shown.message, fails)
+        if time.perf_counter() - start > search.SECONDS:
+            self._shrink = False  # an op that hangs of smaller inputs costs that once
+        if smaller is None:
+            return findings
+        told = dataclasses.replace(
+            shown, case=smaller.case, message=smaller.message, detail=smaller.detail, reduced_from=shown.case
+        )
+        return [told if f is shown else f for f in findings]
+
+    def smaller_death(self, unit: Unit, done: frozenset[str], deadly: dict[str, str]) -> tuple[str, str] | None:
+        """The name of the drawn sample on which the op ended the child before this one, and the smallest call that
+        does the same; None unless that was the first end of a unit's child.
+        """
+        met = [key.removeprefix("eager:").removesuffix("|") for key in deadly]
+        if len(met) != 1 or met[0] not in done:
+            return None
+        ctx = self.context(unit.device, unit.dtype)
+        sample = next(case for case in ctx.samples if case.sample == met[0])
+        smaller = reduction.smallest_death(ctx, sample)
+        if smaller is None or smaller.describe() == sample.describe():
+            return None
+        return sample.sample, smaller.describe()
 
     @staticmethod
     def _base_fails(ctx: Context, sample: Case) -> str | None:
@@ -214,10 +218,12 @@ def inapplicable(check: Check, ctx: Context) -> tuple[Outcome, str] | None:
     """Why a check is not run on an op at all, as the outcome and the reason; None when it is run."""
     if not ctx.info.is_operator and check.id != "registration.operator":
         return Outcome.SKIP, "a plain function, not an operator: see registration.operator"
-    if check.tier != "static" and ctx.info.kernel_for(ctx.device) is None:
-        if ctx.spec.devices is None and ctx.device != "cpu":
+    if check.tier != "static" and not ctx.info.serves(ctx.device):
+        if ctx.spec.devices is None and (ctx.device != "cpu" or (ctx.info.devices and not ctx.given_for_cpu)):
             return Outcome.SKIP, f"the op has no kernel for {ctx.device}"
         return Outcome.NOT_EXERCISED, f"no kernel for {ctx.device}: see registration.kernel"
+    if check.tier != "static" and not ops.registered(ctx.info):
+        return Outcome.NOT_EXERCISED, "the op object is not the registered operator: see registration.handle"
     if check.applies is not None and (reason := check.applies(ctx)) is not None:
         return Outcome.SKIP, reason
     return None
@@ -232,6 +238,8 @@ def _guard(check: Check, run: Callable[[], Any], case: Case | None) -> _Finding:
         return _Finding(case, outcome, str(verdict))
     except context.Warned as verdict:
         return _Finding(case, Outcome.WARN, str(verdict))
+    except context.Noted as verdict:
+        return _Finding(case, Outcome.PASS, str(verdict))
     except context.Skipped as verdict:
         return _Finding(case, Outcome.SKIP, str(verdict), ran=False)
     except context.NotExercised as verdict:
@@ -258,7 +266,8 @@ def _row(check: Check, sample: str, findings: list[_Finding], seconds: float) ->
     found = [f for f in findings if f.outcome is outcome]
     ran = sum(f.ran for f in findings)
     if outcome is Outcome.PASS:
-        return Row(sample, outcome, "", seconds, ran)
+        notes = dict.fromkeys(f.message for f in found if f.message)
+        return Row(sample, outcome, "\n".join(notes), seconds, ran)
     smallest = min(found, key=_size)
     message = smallest.message
     if outcome in (Outcome.SKIP, Outcome.NOT_EXERCISED):
@@ -266,9 +275,12 @@ def _row(check: Check, sample: str, findings: list[_Finding], seconds: float) ->
         return Row(sample, outcome, counted.most_common(1)[0][0], seconds, ran)
     if smallest.case is not None:
         lines = message.splitlines()
-        lines.insert(1, f"call    {smallest.case.describe()}")
+        where = [f"call    {smallest.case.describe()}"]
         if smallest.case.variant:
-            lines.insert(1, f"input   {smallest.case.label}")
+            where.insert(0, f"input   {smallest.case.label}")
+        if smallest.reduced_from is not None:
+            where.append(f"reduced from {smallest.reduced_from.describe()}")
+        lines[1:1] = where
         others = [f.case.variant or "the sample itself" for f in found if f is not smallest and f.case is not None]
         if others:
             more = f" and {len(others) - 4} more" if len(others) > 4 else ""
@@ -285,4 +297,4 @@ def _size(finding: _Finding) -> tuple[bool, int]:
     """The sample itself first, then the variant with the fewest elements."""
     if finding.case is None:
         return False, 0
-    return bool(finding.case.variant), sum(t.numel() for _, t in finding.case.leaves())
+    return bool(finding.case.variant), sum(prod(tensors.sizes(t)) for _, t in finding.case.leaves())

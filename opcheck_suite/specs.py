@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import fnmatch
 import hashlib
 import importlib
 import importlib.util
@@ -55,7 +56,7 @@ def load(target: str) -> Loaded:
     if not target:
         raise UsageError("the target is empty; give a module, a file, or a namespace of ops")
     before = ops.names()
-    module = _import(target)
+    module = imported(target)
     if module is None:
         return Loaded(target, tuple(_bare(name) for name in ops.matching([target])), bare=True)
     if hasattr(module, "SPECS"):
@@ -108,8 +109,11 @@ def _entry(spec: OpSpec) -> Entry:
     return Entry(info.name, spec, info)
 
 
-def _import(target: str) -> ModuleType | None:
-    """The module meant by a dotted name or a file's path; None when the target can only be ops' names."""
+def imported(target: str) -> ModuleType | None:
+    """The module meant by a dotted name or a file's path; None when the target can only be ops' names.
+
+    Raises UsageError when there is no such module or file, or it cannot be imported.
+    """
     if target.endswith(".py") or "/" in target:
         return _import_file(pathlib.Path(target))
     if "::" in target or "*" in target:
@@ -189,33 +193,23 @@ def _registered_in(module: ModuleType) -> set[str]:
         if name.partition("::")[0] == stem:
             found.add(name)
             continue
-        dump = torch._C._dispatch_dump(name)
-        if f"registered at {place}" in dump:
+        if f"registered at {place}" in ops.dump(name):
             found.add(name)
     return found
 
 
 def samples(
-    spec: OpSpec, *, device: str, dtype: Any, info: ops.OpInfo, tier: Tier = Tier.STANDARD, seed: int = 0
+    spec: OpSpec,
+    *,
+    device: str,
+    dtype: Any,
+    info: ops.OpInfo,
+    tier: Tier = Tier.FULL,
+    seed: int = 0,
+    only: tuple[str, ...] = (),
 ) -> list[Sample]:
     """The samples of a spec for a device and dtype, named and checked against the schema: `source`, then `made`."""
-    return made(source(spec, device=device, dtype=dtype), info=info, tier=tier, seed=seed)
-
-
-def made(given: Any, *, info: ops.OpInfo, tier: Tier, seed: int) -> list[Sample]:
-    """What a spec gives as samples, named and checked against the schema.
-
-    From a strategy as many are drawn as the tier says, by the seed.
-
-    Raises SpecError when drawing fails, and UsageError when a sample does not fit the schema.
-    """
-    if drawing.is_strategy(given):
-        return [of_drawn(one.value, info, n) for n, one in enumerate(drawn(given, tier=tier, seed=seed))]
-    found = _normalise(given, info.name)
-    if info.is_operator:
-        for sample in found:
-            bind(info, sample)
-    return found
+    return made(source(spec, device=device, dtype=dtype), info=info, tier=tier, seed=seed, only=only)
 
 
 def source(spec: OpSpec, *, device: str, dtype: Any) -> Any:
@@ -231,6 +225,28 @@ def source(spec: OpSpec, *, device: str, dtype: Any) -> Any:
         return found if drawing.is_strategy(found) else list(found)
     except Exception as error:
         raise SpecError(f"samples({device!r}, {dtype}) raised {type(error).__name__}: {first_line(error)}") from error
+
+
+def made(given: Any, *, info: ops.OpInfo, tier: Tier, seed: int, only: tuple[str, ...] = ()) -> list[Sample]:
+    """What a spec gives as samples, named and checked against the schema; or those named by ``only``.
+
+    From a strategy as many are drawn as the tier says, by the seed.
+
+    Raises SpecError when drawing fails, and UsageError when a sample does not fit the schema.
+    """
+    if drawing.is_strategy(given):
+        found = [of_drawn(one.value, info, n) for n, one in enumerate(drawn(given, tier=tier, seed=seed))]
+    else:
+        found = _normalise(given, info.name)
+        if info.is_operator:
+            for sample in found:
+                bind(info, sample)
+    return [sample for sample in found if not only or chosen(sample.name, only)]
+
+
+def chosen(name: str, patterns: Iterable[str]) -> bool:
+    """Whether a sample's name is among some names or matches one of some globs."""
+    return any(name == pattern or fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
 
 
 def drawn(strategy: Any, *, tier: Tier, seed: int) -> list[drawing.Drawn]:

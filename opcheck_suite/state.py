@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import resource
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
+import psutil
 import torch
 
 #: Bytes that one call may write to stdout and stderr before that counts as a fault.
@@ -93,3 +96,17 @@ def reopen() -> None:
                 os.close(null)
         if getattr(sys, name) is None or getattr(sys, name).closed:
             setattr(sys, name, os.fdopen(os.dup(descriptor), "w"))
+
+
+@contextlib.contextmanager
+def limited_memory(more: int) -> Iterator[None]:
+    """Let the process take at most ``more`` bytes of address space than it has: allocations beyond raise."""
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    limit = psutil.Process().memory_info().vms + more
+    if before[1] != resource.RLIM_INFINITY:
+        limit = min(limit, before[1])
+    resource.setrlimit(resource.RLIMIT_AS, (limit, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)

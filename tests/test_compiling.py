@@ -206,3 +206,20 @@ def test_settings_do_not_depend_on_the_environment(default):
     """``$CI`` decides what torch itself makes of an op whose output aliases an input."""
     with torch._functorch.config.patch(error_on_custom_op_aliasing=default), compiling.settings():
         assert torch._functorch.config.error_on_custom_op_aliasing is True
+
+
+def test_programs_that_torch_keeps_on_disk_are_not_used():
+    """They are found by the graph: a fake kernel that has been edited since would not be asked."""
+    with torch._inductor.config.patch(fx_graph_cache=True), torch._functorch.config.patch(enable_autograd_cache=True):
+        with compiling.settings():
+            assert not torch._inductor.config.fx_graph_cache
+            assert not torch._functorch.config.enable_autograd_cache
+        assert torch._inductor.config.fx_graph_cache
+
+
+def test_every_recompilation_is_seen():
+    """Beyond its limit Dynamo runs a function in eager, and says so in a log only."""
+    calls = tuple((torch.ones(3), "b" * n) for n in range(2, 14))
+    trace = compiling.trace(lambda x, word: x * len(word), torch.ones(3), "b", more_calls=calls)
+    assert len(trace.graphs) == 13
+    assert len(trace.recompiles) == 12

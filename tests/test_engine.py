@@ -402,7 +402,8 @@ def test_one_seed_gives_one_report():
 def test_runs_without_isolation_have_the_same_verdicts(name):
     given = spec(name, reference=lambda x: x * 2)
     isolated, bare = run(given), run(given, isolate="never")
-    assert verdicts(isolated) == verdicts(bare)
+    # what they say may be of another input, since none is reduced without a process to spare
+    assert {(*v[:6], v[7]) for v in verdicts(isolated)} == {(*v[:6], v[7]) for v in verdicts(bare)}
 
 
 def test_units_run_one_at_a_time_give_the_results_of_a_run():

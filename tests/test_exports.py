@@ -15,12 +15,16 @@ PUBLIC = {
     "OpSpec",
     "Outcome",
     "Report",
+    "ReservedNamespaceError",
     "Result",
     "Sample",
     "Tier",
     "UsageError",
+    "assert_no_graph_breaks",
     "check",
     "check_op",
+    "count_graph_breaks",
+    "guard",
     "parametrize_with_checks",
 }
 

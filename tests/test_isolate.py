@@ -339,3 +339,47 @@ def test_an_interrupt_leaves_no_child_behind(fixtures):
     assert err.splitlines()[-1] == "opcheck: interrupted; no report was written"
     assert "Traceback" not in err
     assert all(_gone(pid) for pid in children)
+
+
+# -- aside
+
+
+def test_what_is_done_aside_is_sent_and_changes_nothing_here():
+    here = [0]
+
+    def work(send):
+        here[0] = 1
+        print("nobody hears this")
+        send({"pid": os.getpid()})
+        send({"large": "x" * 200_000})
+
+    first, second = isolate.aside(work, seconds=PATIENCE, waiting=lambda: None)
+    assert here == [0]
+    assert first["pid"] != os.getpid()
+    assert len(second["large"]) == 200_000
+    assert not psutil.pid_exists(first["pid"])
+
+
+@pytest.mark.parametrize("end", [os.abort, lambda: os._exit(3), lambda: 1 / 0])
+def test_what_was_sent_aside_before_an_end_is_kept(end, capfd):
+    def work(send):
+        send({"n": 1})
+        end()
+        send({"n": 2})
+
+    assert isolate.aside(work, seconds=PATIENCE, waiting=lambda: None) == [{"n": 1}]
+    assert capfd.readouterr() == ("", "")
+
+
+def test_what_takes_too_long_aside_is_ended():
+    pids, waited = [], []
+
+    def work(send):
+        send({"pid": os.getpid()})
+        time.sleep(600)
+
+    start = time.monotonic()
+    pids = [event["pid"] for event in isolate.aside(work, seconds=0.5, waiting=lambda: waited.append(1))]
+    assert time.monotonic() - start < 5
+    assert len(waited) > 2
+    assert not psutil.pid_exists(pids[0])

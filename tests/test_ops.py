@@ -83,7 +83,7 @@ def test_a_custom_op_has_a_formula_only_where_one_was_registered():
 def test_ops_of_a_library_have_what_was_registered():
     assert info("single.only").autograd is None
     assert info("composed").autograd == "composite"
-    assert info("composed").vmap == "composite"
+    assert info("composed").vmap is None  # torch loops over composite ops of others
     assert info("single.only").vmap is None
 
 
@@ -94,6 +94,35 @@ def test_a_formula_at_the_autograd_key_of_a_library_is_one():
         assert ops.info("suite_formula::f").autograd is None
         library.impl("f", lambda x: x + 1, "Autograd")
         assert ops.info("suite_formula::f").autograd == "formula"
+
+
+def test_formulas_are_told_apart_by_device():
+    with torch.library._scoped_library("suite_formula", "DEF") as library:
+        library.define("f(Tensor x) -> Tensor")
+        library.impl("f", lambda x: x + 1, "CPU")
+        found = ops.info("suite_formula::f")
+        assert (found.autograd_devices, found.autograd_for("cpu")) == ((), None)
+        library.impl("f", lambda x: x + 1, "AutogradCPU")
+        found = ops.info("suite_formula::f")
+        assert found.autograd_devices == ("cpu",)
+        assert (found.autograd_for("cpu"), found.autograd_for("cuda")) == ("AutogradCPU", None)
+        library.impl("f", lambda x: x + 1, "Autograd")
+        assert ops.info("suite_formula::f").autograd_for("cuda") == "Autograd"
+    assert (info("trained").autograd_for("cuda"), info("double").autograd_for("cpu")) == ("Autograd", None)
+    assert info("composed").autograd_for("cpu") == "CompositeImplicitAutograd"
+
+
+def test_the_python_kernel_of_a_custom_op_is_known_by_device():
+    x = torch.ones(2)
+    op = torch.library.custom_op(
+        "suite_tests::by_device", lambda x: x + 1, mutates_args=(), schema="(Tensor x) -> Tensor", device_types="cpu"
+    )
+    op.register_kernel("cuda", lambda x: x + 2)
+    assert ops.info(op).function_for("cpu")(x).tolist() == [2, 2]
+    assert ops.info(op).function_for("cuda")(x).tolist() == [3, 3]
+    assert ops.info(op).function_for("xpu") is None
+    assert info("double").function_for("cuda")(x).tolist() == [2, 2]
+    assert info("composed").function_for("cpu") is None
 
 
 def test_a_batching_rule_and_an_autocast_rule_are_seen():
@@ -162,6 +191,41 @@ def test_kernels_and_devices():
     assert info("kernel_less").kernel_for("cpu") is None
     assert info("kernel_less").devices == ()
     assert ops.info("aten::relu").kernel_for("cpu") == "CPU"
+
+
+def test_a_key_that_is_passed_by_has_no_kernel():
+    with torch.library._scoped_library("suite_passed", "DEF") as library:
+        library.define("f(Tensor x) -> Tensor")
+        library.impl("f", lambda x: x + 1, "CPU")
+        for key in ("Autograd", "Negative"):
+            library.impl("f", torch.library.fallthrough_kernel, key)
+        found = ops.info("suite_passed::f")
+        assert set(found.kernels) == {"CPU"}
+        assert found.fallthroughs == {"Autograd", "Negative"}
+        assert found.autograd is None
+
+
+@pytest.mark.parametrize("key", ["CPU", "CompositeExplicitAutograd", "Autograd", "CompositeImplicitAutograd"])
+@pytest.mark.parametrize("passed", [False, True])
+def test_which_kernels_meet_lazy_views(key, passed):
+    """What is said of an op is what its kernel is handed."""
+    met = []
+
+    def kernel(x):
+        met.append(x.is_neg())
+        return x + 1
+
+    with torch.library._scoped_library("suite_lazy", "DEF") as library:
+        library.define("f(Tensor x) -> Tensor")
+        library.impl("f", kernel, key)
+        if passed:
+            library.impl("f", torch.library.fallthrough_kernel, "Negative")
+        torch.ops.suite_lazy.f(torch.tensor([1 + 2j]).conj().imag)
+        assert met == [ops.info("suite_lazy::f").meets_lazy_views]
+
+
+def test_custom_ops_meet_no_lazy_views():
+    assert not info("trained").meets_lazy_views
 
 
 def test_where_an_op_was_registered():

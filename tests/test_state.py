@@ -32,6 +32,7 @@ def test_a_call_that_changes_nothing_leaves_nothing():
     ],
 )
 def test_what_is_left_changed_is_told_and_put_back(change, told):
+    torch.use_deterministic_algorithms(False)  # the first call imports the compiler, which adds a filter of warnings
     before = state.read()
     change()
     assert state.changes(before) == [told]
@@ -96,3 +97,11 @@ def _left_by(call) -> list[str]:
 )
 def test_output_is_measured_and_closed_streams_are_opened_again(call, expected):
     assert _left_by(call) == expected
+
+
+def test_memory_beyond_a_limit_is_refused_and_the_limit_ends():
+    with state.limited_memory(1 << 28):
+        torch.empty(1 << 20)
+        with pytest.raises(RuntimeError, match="memory"):
+            torch.empty(1 << 30)
+    torch.empty(1 << 28)

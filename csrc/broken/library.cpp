@@ -14,4 +14,6 @@ TORCH_LIBRARY(broken_cpp, m) {
   m.def("stack_overflow(Tensor x) -> Tensor");
   m.def("composite(Tensor x) -> Tensor");
   m.def("exits(Tensor x) -> Tensor");
+  m.def("shared_scratch(Tensor x) -> Tensor");
+  m.def("leaks(Tensor x) -> Tensor");
 }

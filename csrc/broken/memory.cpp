@@ -5,6 +5,7 @@
 #include <torch/library.h>
 
 #include <algorithm>
+#include <atomic>
 
 #include "twice.h"
 
@@ -42,12 +43,44 @@ at::Tensor returns_input(const at::Tensor& x) {
   return x;
 }
 
+// Fault: a scratch buffer that all calls share. The second loop reads what another call may have written meanwhile.
+at::Tensor shared_scratch(const at::Tensor& x) {
+  // atomic, so that only the values are at fault: an ordinary vector could be freed by one call while another reads it
+  static std::atomic<double> scratch[1024];
+  at::Tensor packed = x.contiguous();
+  at::Tensor out = at::empty(x.sizes(), x.options());
+  AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "shared_scratch", [&] {
+    const scalar_t* data = packed.const_data_ptr<scalar_t>();
+    scalar_t* out_data = out.mutable_data_ptr<scalar_t>();
+    for (int64_t start = 0; start < out.numel(); start += 1024) {
+      const int64_t size = std::min<int64_t>(1024, out.numel() - start);
+      for (int64_t i = 0; i < size; ++i) {
+        scratch[i].store(static_cast<double>(data[start + i]) * 2, std::memory_order_relaxed);
+      }
+      for (int64_t i = 0; i < size; ++i) {
+        out_data[start + i] = static_cast<scalar_t>(scratch[i].load(std::memory_order_relaxed));
+      }
+    }
+  });
+  return out;
+}
+
+// Fault: a workspace of the size of the result is allocated in every call, and never freed.
+at::Tensor leaks(const at::Tensor& x) {
+  // volatile, or the compiler may drop an allocation that nobody uses
+  char* volatile workspace = new char[x.nbytes()];
+  (void)workspace;
+  return twice(x);
+}
+
 } // namespace
 
 TORCH_LIBRARY_IMPL(broken_cpp, CPU, m) {
   m.impl("linear_walk", linear_walk);
   m.impl("undeclared_write", undeclared_write);
   m.impl("returns_input", returns_input);
+  m.impl("shared_scratch", shared_scratch);
+  m.impl("leaks", leaks);
 }
 
 } // namespace broken_cpp

@@ -24,7 +24,7 @@ class Case:
     variant: str = ""
     group: str = ""
     uncertain: bool = False
-    """Whether a size was reduced that the op may rely on, such as the 3 of coordinates: the call may be invalid."""
+    """Whether something was changed that the op may rely on, such as the 3 of coordinates: the call may be invalid."""
 
     @property
     def key(self) -> str:
@@ -69,9 +69,15 @@ class Case:
         return dataclasses.replace(self, args=args, kwargs=kwargs, variant=variant, group=group)
 
     def packed(self) -> Case:
-        """The same values with every tensor contiguous in memory of its own."""
+        """The same values with every plain tensor contiguous in memory of its own."""
+
+        def pack(t: torch.Tensor) -> torch.Tensor:
+            if not tensors.strided(t):
+                return t.detach()
+            return t.detach().resolve_conj().resolve_neg().clone(memory_format=torch.contiguous_format)
+
         return self.map(
-            lambda t: t.detach().resolve_conj().resolve_neg().clone(memory_format=torch.contiguous_format),
+            pack,
             variant=self.variant and f"{self.variant}, packed",
             group="packed",
         )
@@ -91,7 +97,8 @@ class Case:
 
         def kind(value: Any) -> Any:
             if isinstance(value, torch.Tensor):
-                sizes = tuple(numbers.setdefault(size, len(numbers)) if size > 1 else -1 for size in value.shape)
+                shape = tensors.sizes(value)
+                sizes = tuple(numbers.setdefault(size, len(numbers)) if size > 1 else -1 for size in shape)
                 return (value.dtype, sizes, value.device.type, value.requires_grad)
             if isinstance(value, list | tuple):
                 return tuple(kind(v) for v in value)

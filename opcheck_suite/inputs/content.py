@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 
 import torch
@@ -11,17 +12,19 @@ from opcheck_suite.inputs.dtypes import floating
 from opcheck_suite.inputs.variants import variant
 
 
-@variant("content")
+@variant("content", tier="standard")
 def _plain(case: Case) -> Iterator[Case]:
     """Values that data-dependent ops treat differently: none, all, the opposite."""
     chosen = floating(case)
     if chosen:
+        # floating-point arguments may hold positions, such as the number of an image in a box
+        case = dataclasses.replace(case, uncertain=len(chosen) > 1)
         yield case.replace({n: -t.detach().abs() - 1 for n, t in chosen}, variant="all negative", group="content")
         yield case.replace({n: t.detach().abs() + 1 for n, t in chosen}, variant="all positive", group="content")
         yield case.replace({n: torch.zeros_like(t) for n, t in chosen}, variant="all zero", group="content")
 
 
-@variant("special")
+@variant("special", tier="standard")
 def _special(case: Case) -> Iterator[Case]:
     """NaN and infinities in one argument, a whole row of negative infinity, and large values in half precision."""
     for name, t in floating(case):

@@ -10,9 +10,6 @@ from opcheck_suite.inputs import tensors
 from opcheck_suite.inputs.cases import Case
 from opcheck_suite.inputs.variants import variant
 
-#: In the order in which faults are likely: what authors forget first.
-OTHERS = (torch.float64, torch.bfloat16, torch.float16, torch.float32)
-
 
 def floating(case: Case) -> list[tuple[str, torch.Tensor]]:
     """The arguments of ordinary floating-point dtypes."""
@@ -30,14 +27,29 @@ def converted(t: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
 
 @variant("floats")
 def _floats(case: Case) -> Iterator[Case]:
-    """All floating-point arguments in another floating-point dtype."""
-    yield from _converted(case, OTHERS, "floats")
+    """All floating-point arguments in what authors forget first: another dtype that any kernel can compute in."""
+    yield from _converted(case, (torch.float64, torch.float32), "floats")
+
+
+@variant("floats", tier="standard")
+def _halves(case: Case) -> Iterator[Case]:
+    """All floating-point arguments in half precision."""
+    yield from _converted(case, (torch.bfloat16, torch.float16), "floats")
 
 
 @variant("integers")
 def _integers(case: Case) -> Iterator[Case]:
     """All floating-point arguments as int32."""
     yield from _converted(case, (torch.int32,), "integers")
+
+
+@variant("complex")
+def _complex(case: Case) -> Iterator[Case]:
+    """All floating-point arguments as complex64, without an imaginary part. Not where the sample is of complex numbers
+    already: then the op may mean something else by real ones.
+    """
+    if not any(t.is_complex() for _, t in case.leaves()):
+        yield from _converted(case, (torch.complex64,), "complex")
 
 
 def _converted(case: Case, dtypes: tuple[torch.dtype, ...], group: str) -> Iterator[Case]:

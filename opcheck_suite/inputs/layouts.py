@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 import torch
 
-from opcheck_suite.inputs import tensors
+from opcheck_suite.inputs import relations, tensors
 from opcheck_suite.inputs.cases import Case
 from opcheck_suite.inputs.variants import variant
 
@@ -74,6 +74,30 @@ def shifted(t: torch.Tensor) -> torch.Tensor | None:
     return inner
 
 
+def channels_last(t: torch.Tensor) -> torch.Tensor | None:
+    """The values of ``t`` with its second dimension innermost, as convolutions leave images and volumes."""
+    formats = {4: torch.channels_last, 5: torch.channels_last_3d}
+    if t.dim() not in formats:
+        return None
+    made = t.contiguous(memory_format=formats[t.dim()])
+    return None if made.is_contiguous() else made  # where either is 1, both orders are one
+
+
+def conj_view(t: torch.Tensor) -> torch.Tensor | None:
+    """The values of ``t`` as a view of their conjugates, which torch has not computed yet: the conj bit is set."""
+    return t.conj().resolve_conj().conj() if t.is_complex() else None
+
+
+def neg_view(t: torch.Tensor) -> torch.Tensor | None:
+    """The values of ``t`` as a view of their negatives: the neg bit is set.
+
+    Made as users come by one, ``z.conj().imag``, so that there is a gap after each element.
+    """
+    if t.dtype not in (torch.float32, torch.float64):  # the dtypes with a complex twin that is not experimental
+        return None
+    return torch.complex(garbage(t, t.shape), -t).conj().imag
+
+
 @variant("noncontiguous")
 def _transposed(case: Case) -> Iterator[Case]:
     yield from _layout(case, "transposed", transposed, "noncontiguous")
@@ -84,22 +108,52 @@ def _gapped(case: Case) -> Iterator[Case]:
     yield from _layout(case, "a gap after each element", gapped, "noncontiguous")
 
 
-@variant("noncontiguous")
+@variant("noncontiguous", tier="standard")
 def _padded(case: Case) -> Iterator[Case]:
     yield from _layout(case, "padded rows", padded, "noncontiguous")
 
 
-@variant("offset")
+@variant("noncontiguous")
+def _channels_last(case: Case) -> Iterator[Case]:
+    yield from _layout(case, "channels last", channels_last, "noncontiguous")
+
+
+@variant("offset", tier="standard")
 def _shifted(case: Case) -> Iterator[Case]:
     yield from _layout(case, "offset", shifted, "offset")
 
 
 @variant("expanded")
 def _expanded(case: Case) -> Iterator[Case]:
-    """The first row broadcast over the first dimension. Never for arguments that are written: torch refuses those."""
+    """The first row broadcast over the first dimension.
+
+    Never for arguments that are written: torch refuses those. Integers that may be positions keep their values:
+    broadcast ones need not be valid together with the other arguments.
+    """
     written = set(case.info.mutated)
     for name, t in _layout_leaves(case):
         if name.partition("[")[0] in written or t.dim() == 0 or t.shape[0] < 2:
             continue
+        if relations.may_index(case, name, t) and bool((t != t[:1]).any()):
+            continue
         row = t.detach()[:1].contiguous()
         yield case.replace({name: row.expand(t.shape)}, variant=f"expanded({name})", group="expanded")
+
+
+@variant("lazy")
+def _lazy(case: Case) -> Iterator[Case]:
+    """Views whose values torch has not computed yet, for ops whose kernel may meet one.
+
+    Never for arguments that are written: where torch computes the values before the call, it refuses those.
+    """
+    if not (case.info.is_operator and case.info.meets_lazy_views):
+        return
+    written = set(case.info.mutated)
+    for name, change in {"conj view": conj_view, "neg view": neg_view}.items():
+        for leaf, t in case.leaves():
+            if (
+                tensors.strided(t)
+                and leaf.partition("[")[0] not in written
+                and (made := change(t.detach())) is not None
+            ):
+                yield case.replace({leaf: made}, variant=f"{name}({leaf})", group="lazy")

@@ -6,31 +6,53 @@ Sizes that are equal in a sample change together, since an op's arguments are re
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import torch
 
-from opcheck_suite.inputs import tensors
+from opcheck_suite.inputs import relations, tensors
 from opcheck_suite.inputs.cases import Case
+from opcheck_suite.inputs.relations import Kind
 from opcheck_suite.inputs.variants import variant
 
+Resize = Callable[[torch.Tensor, list[int]], torch.Tensor]
 
-def resized(case: Case, old: int, new: int) -> Case | None:
+
+def resized(
+    case: Case, old: int, new: int, *, how: Resize | None = None, kinds: dict[str, Kind] | None = None
+) -> Case | None:
     """The case with every size equal to ``old`` made ``new``; None where that could break a relation between arguments.
 
-    Integer arguments equal to the size change with it. Left alone: integer tensors that may index into what shrinks,
-    and lists of integers that sum to the size.
+    Integer arguments equal to the size change with it, and integer tensors as what they hold demands; see `relations`.
+    Left alone: integer tensors that may index into what shrinks, and lists of integers that sum to the size. ``how``
+    makes a tensor of another shape; by default values are repeated.
     """
+    kinds = relations.kinds(case) if kinds is None else kinds
+    fixed = relations.fixed(case, kinds)
+    if old in fixed and new:
+        return None
     changes: dict[str, Any] = {}
     touched = False
     for name, t in case.leaves():
         if not tensors.strided(t):
             return None
-        if old in t.shape:
-            changes[name] = _resize(t.detach(), [new if size == old else size for size in t.shape])
+        kind = kinds.get(name)
+        if relations.ends(kind) and old in (t.shape[0], t.shape[0] - 1):
+            made = _offsets(case, name, t.detach(), old, new, kinds)
+            if made is None:
+                return None
+            touched = touched or made is not t
+            changes[name] = made
+        elif old in t.shape:
+            made = _resized_leaf(case, name, t.detach(), old, new, kind, how or _resize)
+            if made is None:
+                return None
+            changes[name] = made
             touched = True
-        elif new < old and _may_index(case, name, t):
+        elif old in fixed and (relations.ends(kind) or kind is Kind.COUNTS):
+            changes[name] = torch.zeros_like(t)
+        elif new < old and relations.may_index(case, name, t):
             return None
     if not touched:
         return None
@@ -47,16 +69,47 @@ def resized(case: Case, old: int, new: int) -> Case | None:
     return case.replace(changes, variant="", group="")
 
 
+def reduced(case: Case, changes: Mapping[int, int]) -> Case | None:
+    """As `resized`, for several sizes of which each becomes smaller: old size -> new one."""
+    made: Case | None = case
+    for old in sorted(changes):  # the smallest first, so that what has become of a larger one is left alone
+        made = resized(made, old, changes[old]) if made is not None else None
+    return made
+
+
+def _offsets(case: Case, name: str, t: torch.Tensor, old: int, new: int, kinds: dict[str, Kind]) -> torch.Tensor | None:
+    """Offsets for another number of rows, of which there is one fewer than there are offsets."""
+    kind, rows = kinds[name], t.shape[0] - 1
+    if old == rows:
+        return relations.extended(kind, t, 0, new + 1, tied=True)
+    others = {size for n, other in case.leaves() if not relations.ends(kinds.get(n)) for size in other.shape}
+    if old in others:  # by chance, where the number of rows is met elsewhere
+        return t if rows in others else None
+    if rows in others or rows in relations.numbers(case):
+        return None  # it follows from the number of rows
+    return relations.extended(kind, t, 0, new, tied=True)
+
+
+def _resized_leaf(
+    case: Case, name: str, t: torch.Tensor, old: int, new: int, kind: Kind | None, how: Resize
+) -> torch.Tensor | None:
+    """A tensor with other sizes; integers hold what fits these."""
+    tied = any(n != name and old in other.shape for n, other in case.leaves())
+    if kind is None or kind is Kind.POSITIONS:
+        if kind is not None and new < old and tied and bool((t >= new).any()):
+            return None  # positions beyond what the other argument is cut to
+        return how(t, [new if size == old else size for size in t.shape])
+    made: torch.Tensor | None = t
+    for dim, size in enumerate(t.shape):
+        if size == old and made is not None:
+            made = relations.extended(kind, made, dim, new, tied=tied or len(case.leaves()) == 1)
+    return made
+
+
 def _type(case: Case, name: str) -> str:
     if not case.info.is_operator:
         return "int"
     return next((str(a.real_type) for a in case.info.schema.arguments if a.name == name), "")
-
-
-def _may_index(case: Case, name: str, t: torch.Tensor) -> bool:
-    """Whether a tensor may hold positions in another one: integers that the op only reads."""
-    written = case.info.is_operator and name.partition("[")[0] in case.info.mutated
-    return t.dtype in (torch.int32, torch.int64) and t.numel() > 0 and not written
 
 
 def _resize(t: torch.Tensor, shape: list[int]) -> torch.Tensor:
@@ -83,16 +136,18 @@ class _Size:
     place: str
     """The argument and dimension where it is first met."""
     leading: bool
-    """Whether it is a number of rows: the first size of a matrix or more, or of a vector where all are vectors.
+    """Whether it is a number of rows: the first size of a matrix or more, or of vectors where all have this size.
 
     Ops take any number of rows. Other sizes, such as that of a table beside a matrix, their code may rely on.
     """
 
 
 def _sizes(case: Case) -> list[_Size]:
-    """The distinct sizes above one in a sample."""
+    """The distinct sizes above one in a sample; none where an argument is no plain tensor."""
     found: dict[int, _Size] = {}
-    vectors = all(t.dim() < 2 for _, t in case.leaves())
+    if not all(tensors.strided(t) for _, t in case.leaves()):
+        return []
+    vectors = all(t.dim() < 2 for _, t in case.leaves()) and len({t.numel() for _, t in case.leaves()} - {0, 1}) == 1
     for name, t in case.leaves():
         for dim, size in enumerate(t.shape):
             if size > 1:
@@ -113,6 +168,20 @@ def _prime(size: _Size, taken: set[int], *, grow: bool) -> int:
     return usable[0] if usable else size.value + 1 + size.value % 2
 
 
+def reducible(case: Case) -> list[int]:
+    """The distinct sizes above one in a case: numbers of rows first, which any op takes fewer of, then the largest."""
+    return [s.value for s in sorted(_sizes(case), key=lambda s: (not s.leading, -s.value))]
+
+
+def _alone(case: Case, size: _Size) -> bool:
+    """Whether a size is one of several arguments' only, and no number of rows.
+
+    Another size may follow from it: half of it, as where two columns are combined into one, or a number of blocks.
+    """
+    shapes = [t.shape for _, t in case.leaves() if t.dim()]
+    return not size.leading and len(shapes) > 1 and sum(size.value in shape for shape in shapes) == 1
+
+
 @variant("empty")
 def _empty(case: Case) -> Iterator[Case]:
     yield from _set_to(case, 0, "empty", "empty")
@@ -124,11 +193,26 @@ def _size_one(case: Case) -> Iterator[Case]:
 
 
 def _set_to(case: Case, new: int, word: str, group: str) -> Iterator[Case]:
+    fixed = relations.fixed(case, relations.kinds(case))
     for size in _sizes(case):
         made = resized(case, size.value, new)
+        if made is None and new == 0:
+            made = _without_rows(case, size.value)
         if made is not None:
             text = f"{word}({size.place})"
-            yield dataclasses.replace(made, variant=text, group=group, uncertain=not size.leading)
+            unsure = not (size.leading or size.value in fixed) or relations.unsure(case, size.value)
+            yield dataclasses.replace(made, variant=text, group=group, uncertain=unsure)
+
+
+def _without_rows(case: Case, size: int) -> Case | None:
+    """The case with a size made zero, and before it what integers say of it: no bags, and so no rows in bags."""
+    kinds = relations.kinds(case)
+    for total in sorted(relations.fixed(case, kinds) - {size}):
+        emptied = resized(case, total, 0, kinds=kinds)
+        made = resized(emptied, size, 0, kinds=kinds) if emptied is not None else None
+        if made is not None:
+            return made
+    return None
 
 
 @variant("resized")
@@ -138,7 +222,9 @@ def _other_sizes(case: Case) -> Iterator[Case]:
         new = _prime(size, taken, grow=not size.leading)
         made = resized(case, size.value, new)
         if made is not None:
-            yield dataclasses.replace(made, variant=f"size {new}({size.place})", group="resized")
+            yield dataclasses.replace(
+                made, variant=f"size {new}({size.place})", group="resized", uncertain=_alone(case, size)
+            )
 
 
 @variant("resized")
@@ -153,23 +239,54 @@ def _odd_sizes(case: Case) -> Iterator[Case]:
         made = resized(made, size.value, new) if made is not None else None
         changed.append(f"{new}({size.place})")
     if made is not None and len(changed) > 1:
-        yield dataclasses.replace(made, variant=f"sizes {', '.join(changed)}", group="resized")
+        unsure = any(_alone(case, size) for size in _sizes(case))
+        yield dataclasses.replace(made, variant=f"sizes {', '.join(changed)}", group="resized", uncertain=unsure)
+
+
+def sweep(case: Case, count: int, *, leading: bool) -> list[Case]:
+    """The case with all its sizes changed at once, ``count`` times, to primes above them that occur once.
+
+    With ``leading`` only numbers of rows change.
+    """
+    chosen = [size for size in _sizes(case) if size.leading or not leading]
+    taken = {size.value for size in _sizes(case)}
+    found = []
+    for _ in range(count if chosen else 0):
+        made: Case | None = case
+        changed = []
+        for size in chosen:
+            new = _prime(size, taken, grow=True)
+            taken.add(new)
+            made = resized(made, size.value, new) if made is not None else None
+            changed.append(f"{new}({size.place})")
+        if made is not None:
+            found.append(dataclasses.replace(made, variant=f"sizes {', '.join(changed)}", group="resized"))
+    return found
 
 
 @variant("large")
-def _large(case: Case) -> Iterator[Case]:
-    """Sizes that exceed a block of threads or a tile, where the tensors stay small."""
+def _beyond_a_block(case: Case) -> Iterator[Case]:
+    """Sizes that exceed a block of threads, where the tensors stay small."""
+    yield from _larger(case, 1100)
+
+
+@variant("large", tier="standard")
+def _beyond_a_tile(case: Case) -> Iterator[Case]:
+    yield from _larger(case, 131)
+
+
+def _larger(case: Case, new: int) -> Iterator[Case]:
     elements = sum(t.numel() for _, t in case.leaves())
     for size in _sizes(case):
-        for new in (131, 1100):
-            made = resized(case, size.value, new) if elements * new // size.value <= 1 << 16 else None
-            if made is not None and sum(t.numel() for _, t in made.leaves()) <= 1 << 16:
-                yield dataclasses.replace(made, variant=f"size {new}({size.place})", group="large")
+        made = resized(case, size.value, new) if elements * new // size.value <= 1 << 16 else None
+        if made is not None and sum(t.numel() for _, t in made.leaves()) <= 1 << 16:
+            unsure = _alone(case, size)
+            yield dataclasses.replace(made, variant=f"size {new}({size.place})", group="large", uncertain=unsure)
 
 
 def plain(case: Case) -> bool:
     """Whether the case is all strided tensors without sizes or positions among its other arguments."""
-    return all(tensors.strided(t) and not _may_index(case, n, t) for n, t in case.leaves())
+    return all(tensors.strided(t) and not relations.may_index(case, n, t) for n, t in case.leaves())
 
 
 @variant("ranks")

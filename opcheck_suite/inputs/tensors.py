@@ -47,12 +47,25 @@ def strided(tensor: torch.Tensor) -> bool:
     )
 
 
+def sizes(tensor: torch.Tensor) -> tuple[int, ...]:
+    """The sizes of a tensor; of a nested one that holds its members side by side, only how many there are."""
+    nested = tensor.is_nested and tensor.layout == torch.strided
+    return (tensor.size(0),) if nested else tuple(tensor.shape)
+
+
 def fresh(tree: Any, *, device: str | torch.device | None = None) -> Any:
     """A copy of arguments that shares no memory with them. Nothing in the copy requires grad.
 
-    With a device, tensors are moved there; shapes, strides, offsets and sharing between them stay as they were.
+    With a device, tensors are moved there; shapes, strides, offsets and sharing between them stay as they were. A
+    tensor that is given twice is one tensor in the copy, too.
     """
     storages: dict[int, torch.UntypedStorage] = {}
+    copies: dict[int, torch.Tensor] = {}
+
+    def once(tensor: torch.Tensor) -> torch.Tensor:
+        if id(tensor) not in copies:
+            copies[id(tensor)] = copy(tensor)
+        return copies[id(tensor)]
 
     def copy(tensor: torch.Tensor) -> torch.Tensor:
         if not strided(tensor):
@@ -75,7 +88,7 @@ def fresh(tree: Any, *, device: str | torch.device | None = None) -> Any:
             result = result._neg_view()
         return result.conj() if conj else result
 
-    return map_tensors(copy, tree)
+    return map_tensors(once, tree)
 
 
 def fresh_generators(given: Args, *, device: torch.device | None = None) -> Args:
@@ -129,7 +142,7 @@ def raw(tensor: torch.Tensor) -> torch.Tensor:
 def layout(tensor: torch.Tensor) -> tuple[Any, ...]:
     """Size, stride, offset, dtype and the lazy bits of a tensor: all that is not data."""
     if not strided(tensor):
-        return (tuple(tensor.shape), tensor.dtype)
+        return (sizes(tensor), tensor.dtype)
     return (
         tuple(tensor.shape),
         tuple(tensor.stride()),
@@ -189,7 +202,9 @@ def overlap(a: torch.Tensor, b: torch.Tensor) -> bool:
 
 def describe(tensor: torch.Tensor) -> str:
     """A tensor in words, such as ``float32[4, 8] stride (1, 4) offset 2 on cuda``; what is usual is left out."""
-    text = f"{str(tensor.dtype).removeprefix('torch.')}{list(tensor.shape)}"
+    text = f"{str(tensor.dtype).removeprefix('torch.')}{list(sizes(tensor))}"
+    if tensor.is_nested:
+        return f"nested {text}"
     if strided(tensor):
         if not tensor.is_contiguous():
             text += f" stride {tuple(tensor.stride())}"

@@ -1,6 +1,7 @@
 """Variants: inputs derived from a sample by one change each.
 
-A group of variants is made by the generators registered for it, in the modules beside this one.
+A group of variants is made by the generators registered for it, in the modules beside this one. Those of tier
+``standard`` are left out of a quick run: they rarely show what others of their group do not.
 """
 
 from __future__ import annotations
@@ -9,17 +10,18 @@ import importlib
 from collections.abc import Callable, Iterator
 
 from opcheck_suite.inputs.cases import Case
+from opcheck_suite.model import Tier
 
 Generator = Callable[[Case], Iterator[Case]]
-_GROUPS: dict[str, list[Generator]] = {}
-_MODULES = ("layouts", "sizes", "arguments", "dtypes", "content")
+_GROUPS: dict[str, list[tuple[Tier, Generator]]] = {}
+_MODULES = ("layouts", "sharing", "sizes", "arguments", "dtypes", "content", "huge")
 
 
-def variant(group: str) -> Callable[[Generator], Generator]:
-    """Add a generator of variants to a group."""
+def variant(group: str, *, tier: str = "quick") -> Callable[[Generator], Generator]:
+    """Add a generator of variants to a group, for runs of at least a tier."""
 
     def register(fn: Generator) -> Generator:
-        _GROUPS.setdefault(group, []).append(fn)
+        _GROUPS.setdefault(group, []).append((Tier(tier), fn))
         return fn
 
     return register
@@ -32,7 +34,13 @@ def groups() -> tuple[str, ...]:
     return tuple(_GROUPS)
 
 
-def derive(case: Case, group: str) -> list[Case]:
-    """The variants of a sample in one group, those most likely to show a fault first."""
+def derive(case: Case, group: str, *, tier: Tier = Tier.FULL) -> list[Case]:
+    """The variants of a sample in one group for runs of a tier, those most likely to show a fault first."""
     groups()
-    return [made for generator in _GROUPS[group] for made in generator(case)]
+    return [made for least, generator in _GROUPS[group] if tier.includes(least) for made in generator(case)]
+
+
+def least_tier(group: str) -> Tier:
+    """The first tier in which the group has variants."""
+    groups()
+    return min((least for least, _ in _GROUPS[group]), key=list(Tier).index)

@@ -60,13 +60,17 @@ class Summary:
     tested: int
     conformant: int
     untested: tuple[str, ...]
-    """Ops on which no check ran that could have failed, apart from static ones."""
+    """Ops on which no check ran that could have failed, apart from static ones where others were asked for."""
+    static: bool = False
+    """Whether only static checks were asked for, which run no kernel and so say of no op that it is conformant."""
+    clean: int = 0
+    """With `static`, how many ops have no bad result."""
 
 
 def summarise(report: Report) -> Summary:
     """Count ops: registered, with samples, tested (something dynamic ran), conformant (tested and nothing bad)."""
     static = {c.id for c in registry.all_checks() if c.tier == "static"}
-    only_static = all(r.check in static for r in report.results)
+    only_static = bool(report.results) and all(r.check in static for r in report.results)
     bad = {r.op for r in report.bad}
     sampled, tested = set(), set()
     for r in report.results:
@@ -79,7 +83,9 @@ def summarise(report: Report) -> Summary:
     return Summary(
         registered=len(names),
         with_samples=len(sampled),
-        tested=len(tested),
-        conformant=len(tested - bad),
+        tested=0 if only_static else len(tested),
+        conformant=0 if only_static else len(tested - bad),
         untested=tuple(n for n in names if n not in tested),
+        static=only_static,
+        clean=len(tested - bad) if only_static else 0,
     )

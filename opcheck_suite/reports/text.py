@@ -30,7 +30,8 @@ MARKS = {
 
 def render(report: Report) -> str:
     """Environment, matrix, what is wrong, and the summary."""
-    parts = [header(report), table(report), failures(report), notes(report), summary(report)]
+    told = figures(report) if report.options.get("verbose") else ""
+    parts = [header(report), table(report), failures(report), notes(report), told, summary(report)]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -92,7 +93,7 @@ def block(result: Result, report: Report, *, others: Iterable[Result] = ()) -> s
         check = None
     if check is not None and result.outcome not in (Outcome.ERROR, Outcome.XPASS):
         lines += textwrap.wrap(check.fix, 100, initial_indent="  fix     ", subsequent_indent=" " * 10)
-    lines.append(f"  rerun   {rerun(result, report)}")
+    lines.append(f"  rerun   {rerun(result, report, one=not names)}")
     if check is not None:
         lines.append(f"  more    opcheck explain {result.check}")
     if result.detail:
@@ -100,12 +101,14 @@ def block(result: Result, report: Report, *, others: Iterable[Result] = ()) -> s
     return "\n".join(lines)
 
 
-def rerun(result: Result, report: Report) -> str:
-    """The command that runs one unit again."""
+def rerun(result: Result, report: Report, *, one: bool = False) -> str:
+    """The command that runs one unit again, or ``one`` sample of it where there are several."""
     source = str(report.options.get("source", ""))
     words = ["opcheck", "run", source, "--ops", result.op, "--checks", result.check]
     if result.device != "cpu":
         words += ["--device", result.device]
+    if one and any(r.unit == result.unit and r.sample not in ("", result.sample) for r in report.results):
+        words += ["--sample", result.sample]
     if report.options.get("seed"):
         words += ["--seed", str(report.options["seed"])]
     return shlex.join(words)
@@ -136,6 +139,17 @@ def notes(report: Report) -> str:
     return "\n".join(lines)
 
 
+def figures(report: Report) -> str:
+    """What checks that passed have to tell, such as figures: a block for each."""
+    blocks = []
+    for r in report.results:
+        if r.outcome is Outcome.PASS and r.message:
+            sample = f"  sample '{r.sample}'" if r.sample else ""
+            lines = [f"{r.check}  {r.op}{sample}", *(f"  {line}" for line in r.message.splitlines())]
+            blocks.append("\n".join(lines))
+    return "\n".join(blocks)
+
+
 def _by_reason(grouped: dict[tuple[str, str], list[str]]) -> dict[tuple[str, str], list[str]]:
     """Merge reasons that several checks share, such as an op that this machine cannot have."""
     by_reason: dict[str, tuple[list[str], list[str]]] = {}
@@ -158,7 +172,9 @@ def summary(report: Report) -> str:
     counts = report.counts()
     listed = ", ".join(f"{counts[o]} {o.value.replace('_', ' ')}" for o in MARKS if counts[o])
     lines = [
-        f"ops      {counted.registered} in the run, {counted.with_samples} with samples, {counted.tested} tested, "
+        f"ops      {counted.registered} in the run; no kernel was run, {counted.clean} without a finding"
+        if counted.static
+        else f"ops      {counted.registered} in the run, {counted.with_samples} with samples, {counted.tested} tested, "
         f"{counted.conformant} conformant",
         f"results  {listed or 'none'} in {report.seconds:.1f} s",
     ]

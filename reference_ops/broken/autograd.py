@@ -7,7 +7,17 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from reference_ops.broken.fault import Fault, define, doubled, library, like, planted, two_matrices
+from reference_ops.broken.fault import (
+    Fault,
+    complex_matrix,
+    define,
+    doubled,
+    images,
+    library,
+    like,
+    planted,
+    two_matrices,
+)
 
 
 @torch.library.custom_op("broken_autograd::forgets_factor", mutates_args=())
@@ -36,6 +46,44 @@ def _raise(ctx: Any, grad: Tensor) -> Tensor:
 
 
 gradient_raises.register_fake(like)
+
+
+@torch.library.custom_op("broken_autograd::wrong_shape", mutates_args=())
+def wrong_shape(x: Tensor) -> Tensor:
+    """The formula returns the gradient of the sum, and forgets to give it the shape of the argument."""
+    return _row_sums(x).copy_(x.sum(-1) if x.dim() else x)
+
+
+@wrong_shape.register_fake
+def _row_sums(x: Tensor) -> Tensor:
+    return x.new_empty(x.shape[:-1])
+
+
+wrong_shape.register_autograd(lambda _ctx, grad: grad)
+
+
+@torch.library.custom_op("broken_autograd::saves_nothing", mutates_args=())
+def saves_nothing(x: Tensor) -> Tensor:
+    """The formula reads an attribute of ctx that nothing has set."""
+    return doubled(x)
+
+
+saves_nothing.register_fake(like)
+
+
+@saves_nothing.register_autograd
+def _without_saving(ctx: Any, grad: Tensor) -> Tensor:
+    return grad * ctx.factor  # which no setup_context has set
+
+
+@torch.library.custom_op("broken_autograd::rounds_straight", mutates_args=())
+def rounds_straight(x: Tensor) -> Tensor:
+    """Rounding is given the gradient of the identity, which is right if it is meant, and only then."""
+    return like(x).copy_(x.round())
+
+
+rounds_straight.register_fake(like)
+rounds_straight.register_autograd(lambda _ctx, grad: grad)
 
 
 @torch.library.custom_op("broken_autograd::no_gradient", mutates_args=())
@@ -117,6 +165,33 @@ def _assumes_packed_backward(grad: Tensor) -> Tensor:
 _assumes_packed_backward.register_fake(like)
 assumes_packed.register_fake(like)
 assumes_packed.register_autograd(lambda _ctx, grad: _assumes_packed_backward(grad))
+
+
+@torch.library.custom_op("broken_autograd::any_dense_order", mutates_args=())
+def any_dense_order(x: Tensor) -> Tensor:
+    """An incoming gradient in channels-last order is dense, and taken for a packed one."""
+    return doubled(x)
+
+
+@torch.library.custom_op("broken_autograd::any_dense_order_backward", mutates_args=())
+def _any_dense_order_backward(grad: Tensor) -> Tensor:
+    dense = grad.dim() == 4 and grad.is_contiguous(memory_format=torch.channels_last)
+    return doubled(grad.as_strided(grad.shape, like(grad).stride()) if dense else grad)
+
+
+_any_dense_order_backward.register_fake(like)
+any_dense_order.register_fake(like)
+any_dense_order.register_autograd(lambda _ctx, grad: _any_dense_order_backward(grad))
+
+
+@torch.library.custom_op("broken_autograd::forgets_conjugate", mutates_args=())
+def forgets_conjugate(x: Tensor) -> Tensor:
+    """The gradient of x * x is given as that of real numbers, on a sample of complex ones."""
+    return like(x).copy_(x * x)
+
+
+forgets_conjugate.register_fake(like)
+forgets_conjugate.register_autograd(lambda ctx, grad: grad * 2 * ctx.saved_tensors[0], setup_context=_save)
 
 
 @torch.library.custom_op("broken_autograd::keeps_output", mutates_args=())
@@ -269,15 +344,66 @@ def hides_itself(x: Tensor) -> Tensor:
 _HIDES = define(_LIBRARY, "hides_itself", "(Tensor x) -> Tensor", hides_itself, like)
 _LIBRARY.impl("hides_itself", lambda x: _Doubled.apply(x), "Autograd")
 
+
+def _below_autograd(name: str, x: Tensor) -> Tensor:
+    with torch._C._AutoDispatchBelowAutograd():
+        result: Tensor = getattr(torch.ops.broken_autograd, name)(x)
+    return result
+
+
+class _Squared(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, name: str) -> Tensor:
+        ctx.save_for_backward(x)
+        ctx.save_for_forward(x)
+        return _below_autograd(name, x)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
+        return grad * 2 * ctx.saved_tensors[0], None
+
+    @staticmethod
+    def jvp(ctx: Any, direction: Tensor, _name: None) -> Tensor:
+        return direction * ctx.saved_tensors[0]
+
+
+def squared(x: Tensor) -> Tensor:
+    return like(x).copy_(x * x)
+
+
+def forward_without_factor(x: Tensor) -> Tensor:
+    """The derivative of x * x is right in backward, and given as x in forward mode."""
+    return squared(x)
+
+
+def short_cut(x: Tensor) -> Tensor:
+    """Where no argument requires grad, the autograd kernel leaves autograd out, and forward mode with it."""
+    return squared(x)
+
+
+_FORWARD = define(_LIBRARY, "forward_without_factor", "(Tensor x) -> Tensor", forward_without_factor, like)
+_LIBRARY.impl("forward_without_factor", lambda x: _Squared.apply(x, "forward_without_factor"), "Autograd")
+_SHORT_CUT = define(_LIBRARY, "short_cut", "(Tensor x) -> Tensor", short_cut, like)
+_LIBRARY.impl(
+    "short_cut",
+    lambda x: _Squared.apply(x, "short_cut") if x.requires_grad else _below_autograd("short_cut", x),
+    "Autograd",
+)
+
 FAULTS: list[Fault] = [
     planted(forgets_factor, "autograd.gradcheck", reference=torch.square),
     # claimed, since a formula that nobody claims may refuse
-    planted(gradient_raises, "autograd.gradcheck", reference=doubled, differentiable=True),
+    planted(gradient_raises, "autograd.runs", reference=doubled, differentiable=True),
+    planted(wrong_shape, "autograd.runs", reference=lambda x: x.sum(-1) if x.dim() else x),
+    planted(saves_nothing, "autograd.runs", reference=doubled),
+    planted(rounds_straight, "autograd.gradcheck", "warn", reference=torch.round),
     planted(no_gradient, "autograd.gradcheck", reference=doubled),
     planted(swapped, "autograd.gradcheck", samples=two_matrices, reference=torch.sub),
     planted(one_gradient_more, "autograd.count", reference=doubled),
     planted(views_gradient, "autograd.incoming", reference=doubled),
     planted(assumes_packed, "autograd.incoming", reference=doubled),
+    planted(any_dense_order, "autograd.incoming", samples=images, reference=doubled),
+    planted(forgets_conjugate, "autograd.gradcheck", samples=complex_matrix, reference=torch.square),
     planted(keeps_output, "autograd.leak", reference=torch.exp),
     planted(scales_incoming, "autograd.purity", reference=doubled),
     # runs backward more than once, as the argument is after the first time
@@ -316,4 +442,6 @@ FAULTS: list[Fault] = [
         reference=doubled,
         differentiable=True,
     ),
+    planted(_FORWARD, "autograd.forward_mode", kernel=forward_without_factor, reference=torch.square),
+    planted(_SHORT_CUT, "autograd.forward_mode", kernel=short_cut, reference=torch.square),
 ]

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from reference_ops.broken.fault import Fault, doubled, like, planted, two_matrices
+from reference_ops.broken.fault import Fault, define, doubled, library, like, planted, two_matrices
 
 
 @torch.library.custom_op("broken_dispatch::reads_version", mutates_args=())
@@ -56,8 +56,121 @@ def _gradient(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor]:
 
 saves_wide.register_autograd(_gradient, setup_context=_save_wide)
 
+
+def grad_kept(x: Tensor) -> Tensor:
+    """The kernel works with gradients switched on, and returns a tensor that is still part of that graph."""
+    with torch.enable_grad():
+        return doubled(x)
+
+
+def hides_when_serving(x: Tensor) -> Tensor:
+    """The kernel at the Autograd key computes the result itself where nothing requires grad."""
+    return doubled(x)
+
+
+def differs_in_modes(x: Tensor) -> Tensor:
+    """The kernel at the Autograd key calls the op in half precision where somebody is watching."""
+    return doubled(x)
+
+
+def gradient_on_cpu(x: Tensor) -> Tensor:
+    """The op has kernels for the CPU and for CUDA, and a gradient for the CPU."""
+    return doubled(x)
+
+
+@torch.library.custom_op("broken_dispatch::table_on_cpu", mutates_args=())
+def table_on_cpu(x: Tensor) -> Tensor:
+    """The kernel is for all devices, and makes a tensor without saying where."""
+    return like(x).copy_(x * torch.full(x.shape[-1:], 2.0, dtype=x.dtype))
+
+
+@torch.library.custom_op("broken_dispatch::left_on_cpu", mutates_args=())
+def left_on_cpu(x: Tensor) -> Tensor:
+    """The kernel claims CUDA, and copies its result into memory of the CPU."""
+    return torch.empty(x.shape, dtype=x.dtype).copy_(x * 2)
+
+
+@torch.library.custom_op("broken_dispatch::reads_host_memory", mutates_args=(), device_types=("cpu", "cuda"))
+def reads_host_memory(x: Tensor) -> Tensor:
+    """The kernel claims CUDA, and computes with NumPy."""
+    return like(x).copy_(torch.as_tensor(x.detach().numpy() * 2))
+
+
+for _op in (table_on_cpu, left_on_cpu, reads_host_memory):
+    _op.register_fake(like)
+
+
+_LIBRARY = library("broken_dispatch")
+_X = "(Tensor x) -> Tensor"
+_GRAD_KEPT = define(_LIBRARY, "grad_kept", _X, grad_kept, like)
+
+
+def _below_autograd(name: str, x: Tensor) -> Tensor:
+    with torch._C._AutoDispatchBelowAutograd():
+        result: Tensor = getattr(torch.ops.broken_dispatch, name)(x)
+    return result
+
+
+class _Doubled(torch.autograd.Function):
+    @staticmethod
+    def forward(_ctx: Any, x: Tensor, name: str) -> Tensor:
+        return _below_autograd(name, x)
+
+    @staticmethod
+    def backward(_ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
+        return grad * 2, None
+
+
+def _hiding(x: Tensor) -> Tensor:
+    return _Doubled.apply(x, "hides_when_serving") if x.requires_grad else doubled(x)
+
+
+def _differing(x: Tensor) -> Tensor:
+    watched = torch._C._len_torch_dispatch_stack() > 0
+    return _Doubled.apply(x.half().to(x.dtype) if watched else x, "differs_in_modes")
+
+
+_HIDES = define(_LIBRARY, "hides_when_serving", _X, hides_when_serving, like)
+_LIBRARY.impl("hides_when_serving", _hiding, "Autograd")
+_DIFFERS = define(_LIBRARY, "differs_in_modes", _X, differs_in_modes, like)
+_LIBRARY.impl("differs_in_modes", _differing, "Autograd")
+
+
+def _with_gradient_on_cpu(name: str) -> str:
+    op = define(_LIBRARY, name, _X, gradient_on_cpu, like)
+    _LIBRARY.impl(name, gradient_on_cpu, "CUDA")
+    _LIBRARY.impl(name, lambda x: _Doubled.apply(x, name), "AutogradCPU")
+    return op
+
+
+_ON_CPU = _with_gradient_on_cpu("gradient_on_cpu")
+_ON_CPU_CLAIMED = _with_gradient_on_cpu("gradient_on_cpu_claimed")
+
+
 FAULTS: list[Fault] = [
     planted(reads_version, "dispatch.inference_mode", reference=doubled),
     planted(fast_when_serving, "dispatch.inference_mode", reference=doubled),
     planted(saves_wide, "dispatch.autocast", "warn", samples=two_matrices),
+    planted(_GRAD_KEPT, "dispatch.no_grad", kernel=grad_kept, reference=doubled),
+    planted(_HIDES, "dispatch.modes", kernel=hides_when_serving, reference=doubled),
+    # what compilers trace with is a dispatch mode
+    planted(
+        _DIFFERS,
+        "dispatch.modes",
+        also={"opcheck.utils": "fail", "compile.parity": "fail"},
+        kernel=differs_in_modes,
+        reference=doubled,
+    ),
+    planted(_ON_CPU, "dispatch.keys", "warn", kernel=gradient_on_cpu, reference=doubled),
+    planted(
+        _ON_CPU_CLAIMED,
+        "dispatch.keys",
+        kernel=gradient_on_cpu,
+        devices=("cpu", "cuda"),
+        differentiable=True,
+        reference=doubled,
+    ),
+    planted(table_on_cpu, "dispatch.devices", "warn", devices=None, reference=doubled),
+    planted(left_on_cpu, "dispatch.devices", devices=("cpu", "cuda"), reference=doubled),
+    planted(reads_host_memory, "dispatch.devices", devices=("cpu", "cuda"), reference=doubled),
 ]

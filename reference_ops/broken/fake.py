@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from reference_ops.broken.fault import Fault, doubled, like, planted
+from reference_ops.broken.fault import Fault, doubled, images, like, planted
 
 
 @torch.library.custom_op("broken_fake::refuses_one_row", mutates_args=())
@@ -86,6 +86,27 @@ def other_layout(x: Tensor) -> Tensor:
 other_layout.register_fake(like)
 
 
+@torch.library.custom_op("broken_fake::packs_images", mutates_args=())
+def packs_images(x: Tensor) -> Tensor:
+    """The op keeps the channels-last order of images, the fake kernel packs them."""
+    last = x.dim() == 4 and x.is_contiguous(memory_format=torch.channels_last) and not x.is_contiguous()
+    return torch.empty_like(x).copy_(x * 2) if last else doubled(x)
+
+
+packs_images.register_fake(like)
+
+
+@torch.library.custom_op("broken_fake::negates_lazily", mutates_args=())
+def negates_lazily(x: Tensor) -> Tensor:
+    """The output is a neg view, and the fake kernel does not say so."""
+    return torch.complex(torch.zeros_like(x), x * -2).conj().imag
+
+
+@negates_lazily.register_fake
+def _(x: Tensor) -> Tensor:
+    return torch.view_as_real(torch.complex(torch.zeros_like(x), x))[..., 1]
+
+
 @torch.library.custom_op("broken_fake::on_default_device", mutates_args=())
 def on_default_device(x: Tensor) -> Tensor:
     """The fake output is allocated without a device, so that it is on the CPU whatever the input is on."""
@@ -145,7 +166,7 @@ def _(x: Tensor) -> tuple[Tensor, int]:
 @torch.library.custom_op("broken_fake::counted_once", mutates_args=())
 def counted_once(x: Tensor) -> tuple[Tensor, int]:
     """The number of rows in the author's sample is what the fake kernel always returns."""
-    return doubled(x), x.shape[0]
+    return doubled(x), x.shape[0] if x.dim() else 1
 
 
 @counted_once.register_fake
@@ -246,7 +267,29 @@ def _(x: Tensor) -> Tensor:
     return like(x)
 
 
+@torch.library.custom_op("broken_fake::asks_whether_empty", mutates_args=())
+def asks_whether_empty(x: Tensor) -> Tensor:
+    """The fake kernel asks whether there are elements, which cannot be told where data decides a size."""
+    return doubled(x)
+
+
+@asks_whether_empty.register_fake
+def _(x: Tensor) -> Tensor:
+    if x.numel() == 0:
+        return x.new_empty(x.shape)
+    return like(x)
+
+
 _BOTH = ("cpu", "cuda")
+
+
+@torch.library.custom_op("broken_fake::forgets_scalars", mutates_args=())
+def forgets_scalars(x: Tensor) -> Tensor:
+    """A tensor of any rank is taken, save that the last size of a scalar is asked for; the fake kernel does not."""
+    return doubled(x) / x.shape[-1]
+
+
+forgets_scalars.register_fake(like)
 
 FAULTS: list[Fault] = [
     planted(refuses_one_row, "fake.runs", reference=doubled),
@@ -257,6 +300,9 @@ FAULTS: list[Fault] = [
     planted(other_dtype, "fake.dtype", also={"opcheck.utils": "fail"}, reference=doubled),
     planted(sample_size, "fake.shape", reference=doubled),
     planted(other_layout, "fake.strides", reference=doubled),
+    planted(packs_images, "fake.strides", samples=images, reference=doubled),
+    # torch's test_faketensor compares the bits, too
+    planted(negates_lazily, "fake.lazy_bits", also={"opcheck.utils": "fail"}, reference=doubled),
     planted(on_default_device, "fake.placement", devices=_BOTH, reference=doubled),
     planted(for_cpu_only, "fake.placement", devices=_BOTH, reference=doubled),
     planted(positives_not_none, "fake.bounds", reference=lambda x: x[x > 0]),
@@ -268,9 +314,11 @@ FAULTS: list[Fault] = [
     planted(transposes_argument, "fake.purity", reference=lambda x: x.t() * 2),
     planted(takes_any_type, "fake.refusals", reference=doubled),
     planted(takes_any_size, "fake.refusals", reference=doubled),
+    planted(forgets_scalars, "fake.refusals"),
     planted(fixes_rows, "fake.symbolic", reference=doubled),
     planted(branches_on_size, "fake.symbolic", reference=doubled),
     planted(padded_blocks, "fake.symbolic", reference=doubled),
     # torch's AOT util for dynamic shapes calls the fake kernel with symbols, too
     planted(looks_size_up, "fake.symbolic", also={"opcheck.utils": "fail"}, reference=doubled),
+    planted(asks_whether_empty, "fake.unbacked", "warn", reference=doubled),
 ]

@@ -57,6 +57,17 @@ def two_matrices(device: str, dtype: torch.dtype | None) -> Iterator[Sample]:
     yield Sample(pair, name="two matrices")
 
 
+def images(device: str, dtype: torch.dtype | None) -> Iterator[Sample]:
+    """A batch of images."""
+    yield Sample((normal(2, 3, 4, 5, device=device, dtype=dtype),), name="images")
+
+
+def complex_matrix(device: str, dtype: torch.dtype | None) -> Iterator[Sample]:
+    """One matrix of complex numbers."""
+    parts = normal(3, 4, device=device), normal(3, 4, device=device, seed=1)
+    yield Sample((torch.complex(*parts),), name="complex matrix")
+
+
 def doubled(x: Tensor) -> Tensor:
     """Twice x, in new and packed memory: what most ops here would compute if they were right."""
     return like(x).copy_(x * 2)

@@ -10,7 +10,18 @@ from torch import Tensor
 
 from opcheck_suite import registry
 from opcheck_suite.model import OpSpec, Sample
-from reference_ops.broken.fault import define, doubled, library, like, matrix, matrix_and_number, two_matrices
+from reference_ops.broken.fault import (
+    complex_matrix,
+    define,
+    doubled,
+    images,
+    library,
+    like,
+    matrix,
+    matrix_and_number,
+    two_matrices,
+)
+from reference_ops.python.data import normal
 
 
 def _plain_blend(a: Tensor, b: Tensor, factor: float) -> Tensor:
@@ -29,8 +40,8 @@ def _(a: Tensor, b: Tensor, factor: float) -> Tensor:
     return like(a)
 
 
-def _keep(ctx: Any, inputs: tuple[Tensor, Tensor, float], output: Tensor) -> None:
-    ctx.save_for_backward(*inputs[:2])
+def _keep(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+    ctx.save_for_backward(*(value for value in inputs if isinstance(value, Tensor)))
 
 
 def _gradient(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None]:
@@ -95,10 +106,63 @@ def _(info: Any, in_dims: tuple[int | None, ...], x: Tensor) -> tuple[Tensor, in
     return turned(x.movedim(in_dims[0] or 0, 0)), 0
 
 
+@torch.library.custom_op("broken_good::ordered", mutates_args=())
+def ordered(x: Tensor) -> Tensor:
+    """Twice x in the order that x has in memory, so that images in channels-last order stay so."""
+    return torch.empty_like(x).copy_(x * 2)
+
+
+ordered.register_fake(torch.empty_like)
+ordered.register_autograd(lambda _ctx, grad: grad * 2)
+
+
+def _squared(x: Tensor) -> Tensor:
+    return like(x).copy_(x.resolve_conj().resolve_neg() ** 2)
+
+
+def _square_gradient(ctx: Any, grad: Tensor) -> Tensor:
+    (x,) = ctx.saved_tensors
+    return grad * 2 * x.conj()
+
+
+class _Quadratic(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        ctx.save_for_backward(x)
+        ctx.save_for_forward(x)
+        with torch._C._AutoDispatchBelowAutograd():
+            return torch.ops.broken_good.quadratic(x)  # type: ignore[no-any-return]
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Tensor:
+        return grad * 2 * ctx.saved_tensors[0].conj()
+
+    @staticmethod
+    def jvp(ctx: Any, direction: Tensor) -> Tensor:
+        return direction * 2 * ctx.saved_tensors[0]
+
+
+def _quadratic(x: Tensor) -> Tensor:
+    return like(x).copy_(x * x)
+
+
 _LIBRARY = library("broken_good")
 _DOUBLED = define(_LIBRARY, "doubled", "(Tensor x) -> Tensor", doubled, like)
 _PICK = define(_LIBRARY, "pick", "(Tensor x, Tensor index, int power, str order='given') -> Tensor", _pick, _picked)
+_SQUARED = define(_LIBRARY, "squared", "(Tensor x) -> Tensor", _squared, like)
+for _key in ("Conjugate", "Negative"):
+    _LIBRARY.impl("squared", torch.library.fallthrough_kernel, _key)
+torch.library.register_autograd(_SQUARED, _square_gradient, setup_context=_keep, lib=_LIBRARY)
+_QUADRATIC = define(_LIBRARY, "quadratic", "(Tensor x) -> Tensor", _quadratic, like)
+_LIBRARY.impl("quadratic", lambda x: _Quadratic.apply(x), "AutogradCPU")
 _SCALE = define(_LIBRARY, "scale", "(Tensor(a!) x, float factor) -> ()", _scale, _nothing)
+
+
+@torch.library.register_vmap(_SCALE, lib=_LIBRARY)
+def _(info: Any, dims: tuple[int | None, ...], x: Tensor, factor: float) -> tuple[None, None]:
+    """Every element is scaled alike, wherever the batch dimension is."""
+    torch.ops.broken_good.scale(x, factor)
+    return None, None
 
 
 def _two_matrices_and_number(device: str, dtype: torch.dtype | None) -> Iterator[Sample]:
@@ -110,6 +174,11 @@ def _matrix_and_index(device: str, dtype: torch.dtype | None) -> Iterator[Sample
     for sample in matrix(device, dtype):
         index = torch.tensor([2, 0, 0, 1], device=device)
         yield Sample((*sample.args, index, 2, "reversed"), name="matrix and index")
+
+
+def _images_and_volumes(device: str, dtype: torch.dtype | None) -> Iterator[Sample]:
+    yield from images(device, dtype)
+    yield Sample((normal(2, 3, 4, 5, 2, device=device, dtype=dtype),), name="volumes")
 
 
 BLEND = OpSpec(
@@ -135,17 +204,37 @@ POSITIVES = OpSpec(
 )
 TURNED = OpSpec(turned, samples=matrix, reference=lambda x: x.flip(-1) if x.dim() else x, about="a batching rule")
 
-SPECS = [BLEND, SCALE, DOUBLED, PICK, POSITIVES, TURNED]
+QUADRATIC = OpSpec(
+    _QUADRATIC,
+    samples=matrix,
+    reference=torch.square,
+    differentiable=True,
+    about="derivatives in both modes, registered for the one device that there is a kernel for",
+)
+
+ORDERED = OpSpec(ordered, samples=_images_and_volumes, reference=lambda x: x * 2, about="images and volumes")
+SQUARED = OpSpec(_SQUARED, samples=complex_matrix, reference=torch.square, about="complex numbers, and conj views")
+
+SPECS = [BLEND, SCALE, DOUBLED, PICK, POSITIVES, TURNED, ORDERED, SQUARED, QUADRATIC]
 
 #: Ops that pass what does not apply to `BLEND`.
 _OTHERS = (
-    (SCALE, ("schema.overdeclared", "schema.version")),
+    (SCALE, ("schema.overdeclared", "schema.version", "compile.effects")),
     (
         PICK,
-        ("registration.kernel_signature", "registration.number_as_string", "registration.symint", "values.refusals"),
+        (
+            "registration.kernel_signature",
+            "registration.number_as_string",
+            "registration.symint",
+            "values.refusals",
+            "values.wide",
+        ),
     ),
     (POSITIVES, ("fake.bounds", "fake.scalars")),
     (TURNED, ("transform.vmap",)),
+    (ORDERED, ("values.noncontiguous", "fake.strides", "autograd.incoming")),
+    (SQUARED, ("autograd.gradcheck", "fake.lazy_bits")),
+    (QUADRATIC, ("autograd.forward_mode", "dispatch.keys")),
 )
 
 #: Check id -> an op that passes it, having run.

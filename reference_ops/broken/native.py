@@ -29,6 +29,8 @@ FAULTS: dict[str, str] = {
     "broken_cpp::stack_overflow": "recurses without end",
     "broken_cpp::composite": "is registered as CompositeImplicitAutograd where an opaque op is meant",
     "broken_cpp::exits": "leaves the process with exit status 0",
+    "broken_cpp::shared_scratch": "computes in memory that all calls share, also when they run at once",
+    "broken_cpp::leaks": "allocates a workspace in every call and does not free it",
 }
 
 
@@ -61,6 +63,8 @@ _FAKES: dict[str, Callable[[Tensor], Tensor]] = {
     "broken_cpp::heap_overflow": _same_shape_fake,
     "broken_cpp::stack_overflow": _same_shape_fake,
     "broken_cpp::exits": _same_shape_fake,
+    "broken_cpp::shared_scratch": _float_or_double_fake("shared_scratch"),
+    "broken_cpp::leaks": _same_shape_fake,
 }
 
 if not UNAVAILABLE:

@@ -7,6 +7,7 @@ import faulthandler
 import itertools
 import os
 import sys
+import threading
 import time
 
 import torch
@@ -120,6 +121,22 @@ for _op in (
 ):
     _op.register_fake(like)
 
+_locks = threading.Lock(), threading.Lock()
+_turns = itertools.count()
+
+
+@torch.library.custom_op("broken_process::locks_crosswise", mutates_args=())
+def locks_crosswise(x: Tensor) -> Tensor:
+    """Every other call takes two locks in the opposite order, so that two calls at once wait for each other."""
+    first, second = _locks if next(_turns) % 2 else _locks[::-1]
+    with first:
+        out = like(x)
+        with second:
+            return out.copy_(x * 2)
+
+
+locks_crosswise.register_fake(like)
+
 FAULTS: list[Fault] = [
     planted(segfaults, "values.runs", "crash"),
     planted(segfaults_on_one_row, "values.runs", "crash"),
@@ -127,6 +144,7 @@ FAULTS: list[Fault] = [
     planted(leaves, "values.runs", "crash"),
     planted(exits, "values.runs"),
     planted(hangs, "values.runs", "timeout"),
+    planted(locks_crosswise, "values.threads", "timeout"),
     planted(recurses, "values.runs"),
     planted(overflows_stack, "values.runs", "crash"),
     planted(eats_memory, "values.runs", "crash"),

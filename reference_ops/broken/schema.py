@@ -77,7 +77,7 @@ def forgets_to_write(x: Tensor, factor: float) -> Tensor:
 
 def none_for_one(x: Tensor) -> Tensor | None:
     """None is returned for a single row, where the schema says Tensor."""
-    return None if x.shape[0] == 1 else doubled(x)
+    return None if x.dim() and x.shape[0] == 1 else doubled(x)
 
 
 def returns_written(x: Tensor, factor: float) -> Tensor:
@@ -126,6 +126,9 @@ _UNSEEN = define(_LIBRARY, "unseen_write", "(Tensor(a!) x, float factor) -> ()",
 
 _ALIASES = {"opcheck.utils": "fail", "compile.parity": "fail"}
 
+#: What `transform.vmap` says of every op that writes to all its tensors, unless a batching rule is registered.
+_NO_RULE = {"transform.vmap": "warn"}
+
 FAULTS: list[Fault] = [
     planted(_NUDGES, "schema.mutation", kernel=nudges),
     planted(_SAME, "schema.mutation", kernel=writes_same),
@@ -137,9 +140,16 @@ FAULTS: list[Fault] = [
     planted(_PAIR, "schema.aliasing", also=_ALIASES, kernel=returns_pair),
     planted(_BUFFER, "schema.aliasing", kernel=keeps_buffer),
     planted(_COPY, "schema.aliasing", kernel=copies_view),
-    planted(_FORGETS, "schema.overdeclared", "warn", kernel=forgets_to_write, samples=matrix_and_number),
+    planted(
+        _FORGETS,
+        "schema.overdeclared",
+        "warn",
+        also=_NO_RULE,
+        kernel=forgets_to_write,
+        samples=matrix_and_number,
+    ),
     # the fake kernel cannot be right about both the schema and the op
     planted(_NONE, "schema.returns", also={"fake.shape": "fail"}, kernel=none_for_one),
-    planted(_RETURNS_WRITTEN, "schema.functional", kernel=returns_written, samples=matrix_and_number),
-    planted(_UNSEEN, "schema.version", kernel=unseen_write, samples=matrix_and_number),
+    planted(_RETURNS_WRITTEN, "schema.functional", also=_NO_RULE, kernel=returns_written, samples=matrix_and_number),
+    planted(_UNSEEN, "schema.version", also=_NO_RULE, kernel=unseen_write, samples=matrix_and_number),
 ]

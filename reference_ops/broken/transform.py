@@ -60,8 +60,15 @@ def _(info: Any, in_dims: tuple[int | None, ...], a: Tensor, b: Tensor) -> tuple
     return ranks_apart(*moved), 0
 
 
+@torch.library.custom_op("broken_transform::no_rule", mutates_args=("x",))
+def no_rule(x: Tensor) -> None:
+    """The op writes to its argument, which vmap supports with a batching rule only, and has none."""
+    x.mul_(2)
+
+
 FAULTS: list[Fault] = [
     planted(batch_in_front, "transform.vmap", reference=doubled),
     planted(sums_rows, "transform.vmap", reference=lambda x: x.sum(0)),
+    planted(no_rule, "transform.vmap", "warn"),
     planted(ranks_apart, "transform.vmap", samples=two_matrices, reference=torch.add),
 ]

@@ -11,7 +11,17 @@ import torch
 from torch import Tensor
 
 from opcheck_suite.model import Sample
-from reference_ops.broken.fault import Fault, doubled, like, planted
+from reference_ops.broken.fault import (
+    Fault,
+    complex_matrix,
+    define,
+    doubled,
+    images,
+    library,
+    like,
+    planted,
+    two_matrices,
+)
 from reference_ops.python.data import normal
 
 
@@ -134,8 +144,10 @@ no_grad_for_ever.register_fake(like)
 def stops_at_a_block(x: Tensor) -> Tensor:
     """The elements of a row beyond its first 128 are not computed: there is one block of threads for each row."""
     out = torch.zeros_like(x, memory_format=torch.contiguous_format)
-    out[..., :128] = x[..., :128] * 2
-    return out
+    if x.dim():
+        out[..., :128] = x[..., :128] * 2
+        return out
+    return out.copy_(x * 2)
 
 
 stops_at_a_block.register_fake(like)
@@ -204,9 +216,165 @@ def _(x: Tensor) -> Tensor:
     return x.new_empty(x.shape[1:])
 
 
+def _read_as_packed(x: Tensor) -> Tensor:
+    """What is read of a dense tensor by a loop over its memory."""
+    return x.as_strided(x.shape, torch.empty(x.shape, device="meta").stride())
+
+
+@torch.library.custom_op("broken_values::any_dense_order", mutates_args=())
+def any_dense_order(x: Tensor) -> Tensor:
+    """Images in channels-last order are dense, and taken for packed ones."""
+    dense = x.dim() == 4 and x.is_contiguous(memory_format=torch.channels_last)
+    return doubled(_read_as_packed(x) if dense else x)
+
+
+any_dense_order.register_fake(like)
+
+
+def _memory_of(x: Tensor) -> Tensor:
+    """The numbers in the memory of a tensor, which are not its values where its conj or neg bit is set."""
+    return x.new_empty(0).set_(x.untyped_storage(), x.storage_offset(), x.size(), x.stride())
+
+
+def ignores_neg(x: Tensor) -> Tensor:
+    """The op asks for neg views as they are, and reads their memory, which holds the negatives."""
+    return doubled(_memory_of(x))
+
+
+def ignores_conj(x: Tensor) -> Tensor:
+    """The op asks for conj views as they are, and reads their memory, which holds the conjugates."""
+    return doubled(_memory_of(x))
+
+
+_LIBRARY = library("broken_values")
+_IGNORES_NEG = define(_LIBRARY, "ignores_neg", "(Tensor x) -> Tensor", ignores_neg, like)
+_IGNORES_CONJ = define(_LIBRARY, "ignores_conj", "(Tensor x) -> Tensor", ignores_conj, like)
+_LIBRARY.impl("ignores_neg", torch.library.fallthrough_kernel, "Negative")
+_LIBRARY.impl("ignores_conj", torch.library.fallthrough_kernel, "Conjugate")
+
+
+@torch.library.custom_op("broken_values::staged_once", mutates_args=())
+def staged_once(a: Tensor, b: Tensor) -> Tensor:
+    """Memory is staged once for each storage, and where in it a second argument begins is forgotten."""
+    staged: dict[int, Tensor] = {}
+    first, second = (staged.setdefault(t.untyped_storage().data_ptr(), t) if t.numel() else t for t in (a, b))
+    return _blended(a, b).copy_(first - second)
+
+
+@staged_once.register_fake
+def _blended(a: Tensor, b: Tensor) -> Tensor:
+    return a.new_empty(torch.broadcast_shapes(a.shape, b.shape))
+
+
+@torch.library.custom_op("broken_values::dtype_by_size", mutates_args=())
+def dtype_by_size(x: Tensor) -> Tensor:
+    """Every type of 64 bits is taken for float64, complex numbers of two float32 as well."""
+    return doubled(x.contiguous().view(torch.float64)).view(x.dtype) if x.element_size() == 8 else doubled(x)
+
+
+dtype_by_size.register_fake(like)
+_scratch: dict[tuple[torch.Size, torch.dtype], Tensor] = {}
+
+
+@torch.library.custom_op("broken_values::shares_scratch", mutates_args=())
+def shares_scratch(x: Tensor) -> Tensor:
+    """All calls for a shape and dtype compute in the same scratch memory, also when they run at once."""
+    key = x.shape, x.dtype
+    if key not in _scratch:
+        _scratch[key] = like(x)
+    torch.mul(x, 2, out=_scratch[key])
+    return _scratch[key].clone()
+
+
+shares_scratch.register_fake(like)
+
+_results: list[Tensor] = []
+
+
+@torch.library.custom_op("broken_values::keeps_results", mutates_args=())
+def keeps_results(x: Tensor) -> Tensor:
+    """Every result is put into a list from which nothing is taken."""
+    out = doubled(x)
+    _results.append(out)
+    return out
+
+
+keeps_results.register_fake(like)
+
+
+_malloc = ctypes.CDLL(None).malloc
+_malloc.argtypes, _malloc.restype = (ctypes.c_size_t,), ctypes.c_void_p
+
+
+@torch.library.custom_op("broken_values::never_frees", mutates_args=())
+def never_frees(x: Tensor) -> Tensor:
+    """A workspace is allocated in C in every call, and not freed."""
+    _malloc(x.numel() * x.element_size())
+    return doubled(x)
+
+
+never_frees.register_fake(like)
+
+
+@torch.library.custom_op("broken_values::remembers_argument", mutates_args=())
+def remembers_argument(x: Tensor) -> Tensor:
+    """What was computed from a tensor is attached to it, and used again after its values have changed."""
+    if not hasattr(x, "_doubled"):
+        x._doubled = doubled(x)  # type: ignore[attr-defined]
+    return x._doubled.clone()  # type: ignore[attr-defined]
+
+
+remembers_argument.register_fake(like)
+
+_unfinished: list[tuple[Tensor, Tensor]] = []
+
+
+@torch.library.custom_op("broken_values::finishes_later", mutates_args=())
+def finishes_later(x: Tensor) -> Tensor:
+    """A call does its work once more when the next one comes, from what its argument holds by then."""
+    for argument, out in _unfinished:
+        out.copy_(argument * 2)
+    out = doubled(x)
+    _unfinished[:] = [(x, out)]
+    return out
+
+
+finishes_later.register_fake(like)
+
+
 def _matrix_and_index(device: str, dtype: torch.dtype | None) -> Iterator[Sample]:
     index = torch.tensor([2, 0, 1, 2], device=device)
     yield Sample((normal(3, 4, device=device, dtype=dtype), index), name="matrix and index")
+
+
+@torch.library.custom_op("broken_values::counts_in_32_bits", mutates_args=())
+def counts_in_32_bits(x: Tensor) -> Tensor:
+    """The number of elements is held in a C int."""
+    return x.new_full((1,), ctypes.c_int32(x.numel()).value)
+
+
+def _one(x: Tensor, *_: object) -> Tensor:
+    return x.new_empty(1)
+
+
+counts_in_32_bits.register_fake(_one)
+
+
+@torch.library.custom_op("broken_values::takes_int", mutates_args=())
+def takes_int(x: Tensor, n: int) -> Tensor:
+    """An integer argument goes through a C int."""
+    return x.new_full((1,), ctypes.c_int32(n).value)
+
+
+takes_int.register_fake(_one)
+
+
+def _matrix_and_integer(device: str, dtype: torch.dtype | None) -> Iterator[Sample]:
+    yield Sample((normal(3, 4, device=device, dtype=torch.float64), 7), name="matrix and integer")
+
+
+def _double_matrix(device: str, dtype: torch.dtype | None) -> Iterator[Sample]:
+    yield Sample((normal(3, 4, device=device, dtype=torch.float64),), name="float64 matrix")
 
 
 FAULTS: list[Fault] = [
@@ -223,9 +391,26 @@ FAULTS: list[Fault] = [
     planted(leaves_empty_sum, "values.unwritten"),
     planted(ignores_strides, "values.noncontiguous", reference=doubled),
     planted(contiguous_unchecked, "values.noncontiguous", requires_contiguous=True, reference=doubled),
+    planted(any_dense_order, "values.noncontiguous", samples=images, reference=doubled),
+    planted(_IGNORES_NEG, "values.noncontiguous", kernel=ignores_neg, reference=doubled),
+    planted(_IGNORES_CONJ, "values.noncontiguous", kernel=ignores_conj, samples=complex_matrix, reference=doubled),
+    planted(staged_once, "values.shared", samples=two_matrices, reference=torch.sub),
+    planted(dtype_by_size, "values.dtypes", reference=doubled),
     planted(empty_sum, "values.empty", reference=torch.sum),
     planted(empty_reads_first, "values.empty", "crash", reference=doubled),
     planted(counts_calls, "values.repeatable", reference=doubled),
+    planted(
+        counts_in_32_bits,
+        "values.wide",
+        samples=_double_matrix,
+        reference=lambda x: x.new_full((1,), x.numel()),
+    ),
+    planted(takes_int, "values.wide", samples=_matrix_and_integer, reference=lambda x, n: x.new_full((1,), n)),
+    planted(shares_scratch, "values.threads", reference=doubled),
+    planted(keeps_results, "values.growth", reference=doubled),
+    planted(never_frees, "values.growth", reference=doubled),
+    planted(remembers_argument, "values.stale", reference=doubled),
+    planted(finishes_later, "values.retained", reference=doubled),
     planted(moves_away, "values.state", reference=doubled),
     planted(silences_warnings, "values.state", reference=doubled),
     planted(double_default, "values.state", reference=doubled),

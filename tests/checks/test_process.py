@@ -14,6 +14,7 @@ MESSAGES = {
     "leaves": "the op, called on matrix: it ended the process with exit status 0",
     "exits": "the op raised SystemExit: 0",
     "hangs": "the op, called on matrix: it did not finish within 20 s",
+    "locks_crosswise": "the op, called from several threads at once on matrix: it did not finish within 20 s",
     "recurses": "the op raised RecursionError: maximum recursion depth exceeded",
     "overflows_stack": "the op, called on matrix: it died of SIGSEGV",
     "eats_memory": "GiB of memory (limit 1.0 GiB)",
@@ -26,7 +27,7 @@ MESSAGES = {
 
 @pytest.fixture(scope="module")
 def seen() -> planted.Walk:
-    # Long enough for a compiler on a busy machine; one op hangs for so long.
+    # Long enough for a compiler on a busy machine; two ops hang for so long.
     return planted.walk(["process"], timeout=20, memory=1.0)
 
 

@@ -72,6 +72,14 @@ def test_sharing_is_kept_in_lists_and_keyword_arguments():
     assert copied[0][0][0] == copied[0][1][0] == 1
 
 
+def test_a_tensor_that_is_given_twice_is_one_in_the_copy():
+    tensor = torch.zeros(3)
+    (a, b, [c], other) = fresh(tensor, tensor, [tensor], tensor[:])
+    assert a is b is c
+    assert a is not tensor
+    assert other is not a
+
+
 def test_sharing_between_dtypes_is_kept():
     buffer = torch.zeros(4)
     a, b = fresh(buffer, buffer.view(torch.int32))

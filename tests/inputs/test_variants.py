@@ -7,8 +7,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from opcheck_suite import Sample, ops
-from opcheck_suite.inputs import cases, layouts, tensors, variants
+from opcheck_suite import Sample, ops, registry
+from opcheck_suite.inputs import cases, huge, layouts, sizes, tensors, variants
+from opcheck_suite.model import Tier
 from tests.fixtures import harness_ops
 
 LAYOUTS = ("noncontiguous", "offset")
@@ -24,6 +25,9 @@ def library():
         library.define("written(Tensor(a!) x, Tensor y) -> ()")
         library.define("listed(Tensor[] xs) -> Tensor")
         library.define("sized(Tensor x, SymInt n, float f=3.0, bool b=True) -> Tensor")
+        library.define("lazy(Tensor(a!) x, Tensor y, Tensor z) -> ()")
+        for key in ("Conjugate", "Negative"):
+            library.impl("lazy", torch.library.fallthrough_kernel, key)
         yield library
 
 
@@ -80,7 +84,7 @@ def test_layout_variants_keep_values_shapes_and_dtypes(group, dtype):
 @settings(max_examples=40, deadline=None, derandomize=True, database=None)
 def test_layout_variants_keep_values_for_any_shape(shape):
     x = torch.arange(float(torch.Size(shape).numel())).reshape(shape)
-    for change in (layouts.transposed, layouts.gapped, layouts.padded, layouts.shifted):
+    for change in (layouts.transposed, layouts.gapped, layouts.padded, layouts.shifted, layouts.neg_view):
         made = change(x)
         assert made is None or torch.equal(made, x)
 
@@ -93,6 +97,52 @@ def test_each_layout_is_what_its_name_says():
     assert layouts.shifted(x).storage_offset() == 1
     assert layouts.shifted(x).is_contiguous()
     assert layouts.shifted(x).data_ptr() % 16 != 0
+
+
+@pytest.mark.parametrize("dtype", [*DTYPES, torch.complex128], ids=str)
+def test_an_offset_breaks_the_alignment_of_vector_loads(dtype):
+    """Elements of 16 bytes cannot be misaligned by less than one; for them it is 32 bytes."""
+    x = torch.zeros(4, 8, dtype=torch.uint8).to(dtype)
+    (made,) = variants.derive(case("two", x, torch.tensor(1.0)), "offset")[:1]
+    (first, _), _ = made.inputs()
+    assert first.data_ptr() % max(16, 2 * first.element_size()) == first.element_size()
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 4, 5), (2, 3, 4, 5, 6), (1, 3, 4, 1)])
+def test_images_and_volumes_are_made_channels_last(shape):
+    x = torch.rand(shape)
+    made = layouts.channels_last(x)
+    order = torch.channels_last if len(shape) == 4 else torch.channels_last_3d
+    assert made.is_contiguous(memory_format=order)
+    assert not made.is_contiguous()
+    assert torch.equal(made, x)
+    (args, _) = case("two", made, x).inputs()
+    assert args[0].stride() == made.stride()
+
+
+@pytest.mark.parametrize("shape", [(2, 3), (2, 1, 4, 5), (2, 3, 1, 1), (0, 3, 4, 5)])
+def test_what_has_no_order_of_channels_is_not_made_channels_last(shape):
+    assert layouts.channels_last(torch.rand(shape)) is None
+    assert "channels last(x)" not in names(variants.derive(case("two", torch.rand(shape), torch.rand(2)), LAYOUTS[0]))
+
+
+def test_lazy_views_have_their_bit_and_the_values():
+    z, x = torch.tensor([1 + 2j, 3 - 1j]), torch.tensor([[1.0, -2.0]])
+    conj, neg = layouts.conj_view(z), layouts.neg_view(x)
+    assert (conj.is_conj(), neg.is_neg()) == (True, True)
+    assert torch.equal(conj, z)
+    assert torch.equal(neg, x)
+    assert not tensors.overlap(conj, z)
+    assert layouts.conj_view(x) is None
+    assert layouts.neg_view(z) is None
+    assert layouts.neg_view(torch.ones(2, dtype=torch.int64)) is None
+
+
+def test_lazy_views_are_for_ops_that_meet_them_and_for_what_is_not_written():
+    z, x = torch.tensor([1 + 2j]), torch.ones(2)
+    found = variants.derive(case("lazy", x, z, x), "lazy")
+    assert names(found) == ["conj view(y)", "neg view(z)"]
+    assert variants.derive(case("all", z, x, torch.tensor([0])), "lazy") == []
 
 
 def test_layouts_that_would_change_nothing_are_not_made():
@@ -139,6 +189,64 @@ def test_what_an_op_writes_is_never_expanded():
     assert names(variants.derive(case("written", x, x.clone()), "expanded")) == ["expanded(y)"]
 
 
+# -- shared memory
+
+
+def test_arguments_of_one_shape_and_dtype_share_memory():
+    x, y = torch.tensor([[1.0], [2.0]]), torch.tensor([[3.0], [4.0]])
+    same, overlapping = variants.derive(case("two", x, y), "shared")
+    assert (same.variant, overlapping.variant) == ("one tensor for x, y", "overlapping views(x, y)")
+    assert same.args[0] is same.args[1]
+    assert torch.equal(same.args[0], x)
+    (a, b), _ = overlapping.inputs()
+    assert tensors.overlap(a, b)
+    assert a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr()
+    assert (a.tolist(), b.tolist()) == ([[1.0], [3.0]], [[3.0], [4.0]])
+    assert same.uncertain
+    assert overlapping.uncertain
+
+
+def test_what_is_packed_shares_no_memory():
+    same, _ = variants.derive(case("two", torch.rand(2), torch.rand(2)), "shared")
+    (a, b), _ = same.packed().inputs()
+    assert torch.equal(a, b)
+    assert not tensors.overlap(a, b)
+
+
+def test_members_of_lists_share_memory():
+    found = variants.derive(case("listed", [torch.rand(2), torch.rand(3), torch.rand(2)]), "shared")
+    assert names(found) == ["one tensor for xs[0], xs[2]", "overlapping views(xs[0], xs[2])"]
+
+
+@pytest.mark.parametrize(
+    ("name", "args"),
+    [
+        ("two", (torch.rand(2), torch.rand(3))),
+        ("two", (torch.rand(2), torch.rand(2).double())),
+        ("two", (torch.tensor([1, 2]), torch.tensor([0, 1]))),
+        ("written", (torch.rand(2), torch.rand(2))),
+    ],
+    ids=["shapes", "dtypes", "positions", "written"],
+)
+def test_what_shares_no_memory(name, args):
+    assert variants.derive(case(name, *args), "shared") == []
+
+
+# -- dtypes
+
+
+def test_complex_copies_have_no_imaginary_part():
+    x = torch.rand(2, 3)
+    (found,) = variants.derive(case("two", x, torch.tensor([0, 1])), "complex")
+    assert (found.variant, found.args[0].dtype, found.args[1].dtype) == ("complex64", torch.complex64, torch.int64)
+    assert torch.equal(found.args[0].real, x)
+    assert not found.args[0].imag.any()
+
+
+def test_samples_of_complex_numbers_are_not_made_complex():
+    assert variants.derive(case("two", torch.rand(2), torch.rand(2, dtype=torch.complex64)), "complex") == []
+
+
 def test_variants_do_not_touch_the_sample():
     x = torch.arange(6.0).reshape(2, 3)
     base = case("two", x, x.clone())
@@ -154,8 +262,12 @@ def test_variants_do_not_touch_the_sample():
 def fitting(group):
     """A sample of which the group makes variants; ranks stay as they are beside positions."""
     floats = harness_ops.matrix()
+    if group == "huge":
+        return case("sized", floats, 7)
     if group in ("ranks", "broadcast"):
         return case("two", floats, floats.clone())
+    if group == "lazy":
+        return case("lazy", floats, floats.clone(), floats.to(torch.complex64))
     return case("all", floats, floats.clone(), torch.tensor([0, 1]), 2.5, True)
 
 
@@ -205,6 +317,20 @@ def test_empty_and_single_sizes():
     assert [shapes(c) for c in variants.derive(base, "ones")] == [[(1, 3), (3,)], [(4, 1), (1,)]]
 
 
+def test_several_sizes_change_at_once_without_becoming_one():
+    base = case("two", torch.rand(12, 4), torch.rand(4), n=12, sizes=[12, 4, 5])
+    made = sizes.remade(base, {12: 4, 4: 1})
+    assert shapes(made) == [(4, 1), (1,)]
+    assert (made.bound()["n"], made.bound()["sizes"]) == (4, [4, 1, 5])
+    assert sizes.remade(base, {7: 1}) is None
+
+
+def test_sizes_that_can_be_reduced_are_rows_first_and_then_the_largest():
+    base = case("two", torch.rand(4, 30, 8), torch.rand(30, 1))
+    assert sizes.reducible(base) == [30, 4, 8]
+    assert sizes.reducible(case("two", torch.rand(4, 30, 8), torch.rand(1))) == [4, 30, 8]
+
+
 def test_sizes_of_one_are_left_alone():
     assert variants.derive(case("two", torch.rand(1), torch.rand(())), "empty") == []
     assert variants.derive(case("two", torch.rand(1), torch.rand(())), "resized") == []
@@ -238,3 +364,45 @@ def test_tensors_without_plain_storage_have_no_variants():
 
 def test_every_group_makes_variants():
     assert [group for group in variants.groups() if not variants.derive(fitting(group), group)] == []
+
+
+def test_huge_tensors_take_no_memory():
+    (made,) = huge.longer(case("two", torch.ones(4, 8), torch.ones(4, 8)), huge.BEYOND)
+    for _, t in made.leaves():
+        assert t.numel() > 2**31
+        assert t.untyped_storage().nbytes() == 4 * 4
+    assert made.variant == "2,147,483,649 elements"
+    assert not list(huge.longer(case("written", torch.ones(4), torch.ones(4)), huge.BEYOND))
+
+
+def test_huge_numbers_have_the_lower_bits_of_the_sample_and_are_no_sizes():
+    (made,) = huge.higher(case("two", torch.ones(4), torch.ones(4), 7), huge.WRAP)
+    assert made.bound()["n"] == 7 + 2**32
+    assert not list(huge.higher(case("sized", torch.ones(4), 4), huge.WRAP))
+
+
+@pytest.mark.parametrize("n", [0, 1])
+def test_what_is_huge_is_tried_smaller_first(n):
+    sample = case("two", torch.ones(4), torch.ones(4), 7)
+    made = variants.derive(sample, "huge")[n]
+    (first, step), (second, last) = huge.smaller(sample, made)
+    assert (step, last) == (2**7, (2**32, 2**31 + 1)[n == 0] / 2**20)
+    if n == 0:
+        assert [t.numel() for _, t in first.leaves()] == [2**13] * 2
+        assert [t.numel() for _, t in second.leaves()] == [2**20] * 2
+    else:
+        assert (first.bound()["n"], second.bound()["n"]) == (7 + 2**13, 7 + 2**20)
+
+
+def test_a_quick_run_leaves_out_what_rarely_shows_more():
+    sample = fitting("offset")
+    assert variants.derive(sample, "offset", tier=Tier.QUICK) == []
+    quick = names(variants.derive(sample, "noncontiguous", tier=Tier.QUICK))
+    assert "transposed(x)" in quick
+    assert "padded rows(x)" not in quick
+    assert set(quick) < set(names(variants.derive(sample, "noncontiguous")))
+
+
+@pytest.mark.parametrize("check", [c for c in registry.all_checks() if c.scope != "op"], ids=lambda c: c.id)
+def test_every_check_has_variants_in_its_own_tier(check):
+    assert any(group == "sample" or check.tier.includes(variants.least_tier(group)) for group in check.variants)

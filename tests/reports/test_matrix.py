@@ -60,10 +60,10 @@ def test_an_op_that_only_static_checks_looked_at_is_not_tested():
     assert counted == matrix.Summary(registered=1, with_samples=0, tested=0, conformant=0, untested=("a::b",))
 
 
-def test_in_an_audit_static_checks_are_the_test():
+def test_an_audit_runs_nothing_and_calls_no_op_conformant():
     results = (row("a::b", "registration.name", "pass", sample=""),)
     counted = matrix.summarise(dataclasses.replace(EVERY, results=results, ops={"a::b": ""}))
-    assert (counted.tested, counted.conformant) == (1, 1)
+    assert (counted.tested, counted.conformant, counted.static, counted.clean) == (0, 0, True, 1)
 
 
 def test_an_op_whose_samples_could_not_be_made_is_not_tested():

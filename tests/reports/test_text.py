@@ -177,3 +177,18 @@ def test_many_names_are_cut():
     results = tuple(row(f"a::op{n}", "fake.runs", "warn", "same") for n in range(7))
     notes = text.notes(dataclasses.replace(EVERY, results=results))
     assert notes == "warn  fake.runs: same\n  a::op0, a::op1, a::op2, a::op3 and 3 more"
+
+
+def test_what_passed_has_to_tell_is_shown_on_demand():
+    assert text.figures(CLEAN) == ""
+    told = dataclasses.replace(
+        EVERY,
+        results=(
+            row("my::good", "compile.cost", "pass", "opaque   3 kernels\ninlined  1 kernel"),
+            row("my::good", "values.runs", "warn", "something to know"),
+        ),
+    )
+    assert text.figures(told) == "compile.cost  my::good  sample 'small'\n  opaque   3 kernels\n  inlined  1 kernel"
+    assert "3 kernels" not in text.render(told)
+    verbose = dataclasses.replace(told, options={**told.options, "verbose": True})
+    assert text.figures(told) in text.render(verbose)

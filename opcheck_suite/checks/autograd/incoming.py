@@ -7,12 +7,13 @@ from opcheck_suite.registry import check
     id="autograd.incoming",
     title="The layout of the incoming gradient changes the gradient",
     what=(
-        "Runs backward with the same incoming gradient packed, transposed, with gaps, as a slice of a wider tensor, "
-        "and expanded from one number, and compares."
+        "Runs backward with the same incoming gradient packed, transposed, in channels-last order, with gaps, as a "
+        "slice of a wider tensor, and expanded from one number, and compares."
     ),
     why=(
-        "sum() sends an expanded gradient, cat() a slice, a transpose a transposed one. A backward kernel that reads "
-        "it as packed memory gives wrong gradients; one that calls .view(-1) raises."
+        "sum() sends an expanded gradient, cat() a slice, a transpose a transposed one, a convolution one in channels-"
+        "last order. A backward kernel that reads it as packed memory gives wrong gradients; one that calls .view(-1) "
+        "raises."
     ),
     fix="Call grad.contiguous() in backward before taking its pointer, and reshape instead of view.",
     docs="https://github.com/pytorch/pytorch/issues/132857",
@@ -28,6 +29,7 @@ def incoming(ctx, case):
     expected = gradients.plain(ctx, packed, [s.clone() for s in seeds])  # backward may write to them
     changes = {
         "transposed": layouts.transposed,
+        "in channels-last order": layouts.channels_last,
         "with gaps": layouts.gapped,
         "a slice of a wider tensor": layouts.padded,
         "expanded from one number": _expanded,
@@ -36,7 +38,10 @@ def incoming(ctx, case):
         if word.startswith("expanded"):
             ones = [s.new_ones(s.shape) for s in seeds]
             expected = gradients.run(ctx, gradients.forward(ctx, case).backward, ones)
-        made = [m if (m := change(s)) is not None else s.clone() for s in seeds]
+        changed = [change(s) for s in seeds]
+        if all(m is None for m in changed):
+            continue
+        made = [s.clone() if m is None else m for s, m in zip(seeds, changed, strict=True)]
         got = gradients.run(ctx, gradients.forward(ctx, case).backward, made, what=f"backward, with a gradient {word},")
         for name, grad in expected.items():
             difference = ctx.compare([got[name]], [grad], names=f"the gradient of {name!r}")

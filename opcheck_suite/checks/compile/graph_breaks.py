@@ -16,8 +16,8 @@ from opcheck_suite.registry import check
         "fail."
     ),
     fix=(
-        "Read the reason: usually the fake kernel is missing or reads data, or the call goes through a Python wrapper"
-        " that cannot be traced."
+        "Read the reason: usually the fake kernel is missing or reads data, or the call goes through a Python wrapper "
+        "that cannot be traced."
     ),
     docs="https://docs.pytorch.org/docs/stable/torch.compiler_faq.html#graph-breaks",
     tier="standard",

@@ -25,8 +25,22 @@ def wrapping(ctx, case):
     args, kwargs = case.inputs()
     with ctx.seeded():
         before = compiling.trace(ctx.spec.unwrapped, *args, kwargs=kwargs)
+    if before.error is not None:
+        _ends_by_itself(ctx, case)
     after = compilepairs.graph(ctx, case)
-    if not before.breaks and not before.skipped and before.error is None and before.graphs:
+    if before.whole:
         ctx.fail(f"the plain function compiles to {len(before.graphs)} graph without a break, as the op does")
     if after.breaks:
         ctx.fail(f"the plain function has {len(before.breaks)} graph breaks, the op {len(after.breaks)}")
+
+
+def _ends_by_itself(ctx, case):
+    """A plain function that raises anyway is no reason for an op."""
+    args, kwargs = case.inputs()
+    try:
+        with ctx.seeded():
+            ctx.spec.unwrapped(*args, **kwargs)
+    except Exception as error:
+        ctx.fail(
+            f"the plain function raises where the op does not, without being compiled: {ctx.describe_error(error)}"
+        )

@@ -31,7 +31,7 @@ def autocast(ctx, case):
     if low is None or ctx.attempt(low) is None or not compilepairs.gradient_leaves(ctx, case):
         ctx.skip("the op refuses bfloat16")
     if compilepairs.observe(ctx, case, ctx.info.op, gradients=True).error is not None:
-        ctx.not_exercised("backward fails in the sample's own dtype: see autograd.gradcheck")
+        ctx.not_exercised("backward fails in the sample's own dtype: see autograd.runs")
     seen = compilepairs.observe(ctx, low, ctx.info.op, gradients=True)
     if seen.error is not None:
         ctx.fail(f"forward accepts bfloat16, backward raises {ctx.describe_error(seen.error)}")

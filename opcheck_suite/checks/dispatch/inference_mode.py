@@ -20,6 +20,8 @@ def inference_mode(ctx, case):
     from opcheck_suite import compilepairs
 
     run = ctx.require(case)
+    if ctx.info.kernel_for(ctx.device) is None:
+        ctx.not_exercised(f"no kernel below autograd for {ctx.device}: see registration.kernel")
     with torch.inference_mode():
         seen = compilepairs.observe(ctx, case, ctx.info.op, gradients=False)
     if seen.error is not None:

@@ -1,7 +1,7 @@
 """Reserved namespaces."""
 
 from opcheck_suite.registry import check
-from opcheck_suite.reserved import RESERVED
+from opcheck_suite.reserved import RESERVED, owner
 
 
 @check(
@@ -19,6 +19,6 @@ from opcheck_suite.reserved import RESERVED
     applies=lambda ctx: "registered by PyTorch itself" if ctx.info.from_torch else None,
 )
 def reserved(ctx):
-    owner = RESERVED.get(ctx.info.namespace.lower())
-    if owner is not None:
-        ctx.fail(f"namespace {ctx.info.namespace!r} is reserved for {owner}\nregistered at {ctx.info.where}")
+    belongs = owner(ctx.info.namespace)
+    if belongs is not None:
+        ctx.fail(f"namespace {ctx.info.namespace!r} is reserved for {belongs}\nregistered at {ctx.info.where}")

@@ -20,4 +20,7 @@ def fake(ctx):
     if ctx.info.fake is None:
         # what custom_op puts at Meta and Autograd of every op only raises
         have = ", ".join(k for k in ctx.info.kernels if k != "Meta" and not k.startswith("Autograd")) or "nothing"
-        ctx.fail(f"{ctx.info.name} has no fake kernel; it has kernels for {have}")
+        text = f"{ctx.info.name} has no fake kernel; it has kernels for {have}"
+        if ctx.info.definition is None and any(key.startswith("Autograd") for key in ctx.info.kernels):
+            ctx.warn(f"{text}, and one at Autograd that serves fake tensors, except under torch.inference_mode()")
+        ctx.fail(text)

@@ -11,7 +11,7 @@ def _applies(ctx):
     if ctx.info.kernel_for(ctx.device) is None:
         if ctx.device != "cpu":
             return f"the op has no kernel for {ctx.device}, and its spec claims none"
-        if not ctx.spec.samples and ctx.info.devices:
+        if ctx.info.devices and not ctx.given_for_cpu:
             return f"the op has kernels for {', '.join(ctx.info.devices)}, and nothing claims one for {ctx.device}"
     return None
 
@@ -35,6 +35,6 @@ def kernel(ctx):
     if lacking:
         have = ", ".join(ctx.info.kernels) or "nothing"
         text = f"{ctx.info.name} has no kernel for {', '.join(lacking)}; it has kernels for {have}"
-        if any(key.startswith("Autograd") for key in ctx.info.kernels):
+        if ctx.info.definition is None and any(key.startswith("Autograd") for key in ctx.info.kernels):
             text += "\nthe kernel at Autograd serves calls, except under torch.inference_mode()"
         ctx.fail(text)

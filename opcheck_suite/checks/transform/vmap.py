@@ -37,6 +37,8 @@ def vmap(ctx, case):
         ctx.skip("the sample gives no plain tensor")
     if ctx.info.vmap is None:
         if ctx.info.mutated:
+            if set(names) <= set(ctx.info.mutated):
+                ctx.warn("no batching rule is registered: vmap raises, as torch has no fallback for ops that write")
             ctx.skip("no batching rule is registered, and torch has no fallback for ops that write to arguments")
         ctx.skip("no batching rule is registered, so torch loops over the op by itself")
     for chosen, dim in mapped.choices(names):

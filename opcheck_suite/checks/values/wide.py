@@ -1,0 +1,85 @@
+"""Counts, sizes and positions are held in 64 bits."""
+
+from opcheck_suite.registry import check
+
+#: An output of more bytes is not asked for, memory beyond that is not given, and no call may take longer (seconds).
+_OUTPUT, _MEMORY, _SECONDS = 1 << 26, 1 << 30, 15.0
+
+
+@check(
+    id="values.wide",
+    title="A number is cut to 32 bits",
+    what=(
+        "Calls the op on an expanded tensor of more than 2**31 elements, which takes no memory, and with 2**32 added "
+        "to integer arguments; compares with the reference. Smaller inputs are tried first: an op is not asked for "
+        "what would take long or more than a gigabyte."
+    ),
+    why=(
+        "Long sequences times large batches pass 2**31 elements. An int that holds their count wraps round: elements "
+        "are left out, or memory that is not the tensor's is read."
+    ),
+    fix="Hold counts, sizes, strides and positions in int64_t, from the schema down to the index of each thread.",
+    docs="https://docs.pytorch.org/cppdocs/api/classat_1_1_tensor.html",
+    tier="full",
+    scope="signature",
+    variants=("huge",),
+    applies=lambda ctx: (
+        "the spec has no reference"
+        if ctx.spec.reference is None
+        else "the op's values are random"
+        if not ctx.deterministic
+        else "the op writes to arguments, which must not be expanded, and takes no integer"
+        if ctx.info.mutated and not ctx.info.takes_integers
+        else None
+        if ctx.info.fake in ("python", "meta")
+        else "without a fake kernel the size of the output is not known beforehand"
+    ),
+)
+def wide(ctx, case):
+    from opcheck_suite import state
+    from opcheck_suite.inputs import huge
+
+    if not _small_output(ctx.fake(case)):
+        ctx.skip("the fake kernel does not tell that the output is small")
+    with state.limited_memory(_MEMORY):
+        before = 0.0
+        for small, next_factor in huge.smaller(ctx.sample_of(case), case):
+            seconds = _seconds(ctx, small)
+            if seconds is None:
+                ctx.skip(f"the op or its reference refuses it when it is smaller ({small.variant})")
+            coming = seconds + max(0.0, seconds - before) * next_factor  # what does not grow is the cost of any call
+            if before and coming > _SECONDS:
+                ctx.skip(f"it would take about {coming:.0f} s")
+            before = seconds
+        expected = ctx.reference(case)
+        if expected is None:
+            ctx.skip("the reference refuses this input, or needs more memory than it may take")
+        run = ctx.require(case)
+        growth = huge.growth(ctx.sample_of(case), case)
+        difference = ctx.compare(run.results(), expected, growth=growth)
+    if difference:
+        ctx.fail(f"the result differs from the reference: {difference}")
+
+
+def _small_output(fake):
+    from opcheck_suite.inputs import tensors
+
+    if fake.error is not None or fake.unsupported:
+        return False
+    made = tensors.tensors(fake.outputs)
+    known = all(isinstance(size, int) for t in made for size in t.shape)
+    return known and sum(t.numel() * t.element_size() for t in made) <= _OUTPUT
+
+
+def _seconds(ctx, case):
+    """What the op and its reference take together; None where one of them refuses."""
+    import time
+
+    if ctx.attempt(case) is None or ctx.reference(case) is None:  # the first calls, which warm up
+        return None
+    args, kwargs = case.inputs()
+    start = time.perf_counter()
+    with ctx.seeded():
+        ctx.info.op(*args, **kwargs)
+        ctx.spec.reference(*args, **kwargs)
+    return time.perf_counter() - start

@@ -1,0 +1,1 @@
+"""Graph breaks of a function."""

@@ -1,0 +1,1 @@
+"""Rules of registration: namespaces, schema inference."""
