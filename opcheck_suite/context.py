@@ -144,11 +144,16 @@ class Context:
     # -- what there is to look at
 
     @property
+    def source(self) -> Any:
+        """What the spec gives as samples: a list, or a strategy to draw from. Raises as `specs.source`."""
+        return self.memo("source", lambda: specs.source(self.spec, device=self.device, dtype=self.dtype))
+
+    @property
     def samples(self) -> list[Case]:
         """The spec's samples on this device. Raises `specs.SpecError` when they cannot be made."""
 
         def make() -> list[Case]:
-            found = specs.samples(self.spec, device=self.device, dtype=self.dtype, info=self.info, only=self.only)
+            found = specs.made(self.source, info=self.info, tier=self.tier, seed=self.seed, only=self.only)
             return [cases.of_sample(self.info, sample, self.device) for sample in found]
 
         return self.memo("samples", make)

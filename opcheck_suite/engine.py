@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 import opcheck_suite
-from opcheck_suite import compiling, isolate, registry, specs
+from opcheck_suite import compiling, isolate, reduction, registry, specs
 from opcheck_suite import devices as machine
 from opcheck_suite.model import Outcome, Report, Result, Tier, Unit
 from opcheck_suite.options import RunOptions
@@ -105,8 +105,8 @@ def preflight(plan: Plan) -> None:
             if plan.entries[entry].info is None:  # unavailable, and the run says why
                 continue
             try:
-                made = Session(plan.entries[entry]).context(device, dtype).samples
-                names |= dict.fromkeys(case.sample for case in made)
+                session = Session(plan.entries[entry], seed=plan.options.seed, tier=Tier(plan.options.tier))
+                names |= dict.fromkeys(case.sample for case in session.context(device, dtype).samples)
             except UsageError as error:
                 send({"misfit": str(error)})
                 return
@@ -281,7 +281,6 @@ class _Job:
         self._doubtful = ""
         self._fresh, self._broken = True, ""
         self._step_started = time.perf_counter()
-        self._no_samples = ""
 
     def add(self, units: Iterable[Unit]) -> None:
         """Queue units, and start on them if nothing is under way."""
@@ -316,17 +315,15 @@ class _Job:
 
     def _serve(self, commands: isolate.Commands, send: isolate.Send) -> None:
         """Runs in the child."""
+        chosen, announce = self._options, lambda *at: send({"at": at})
         session = Session(
-            self.entry,
-            seed=self._options.seed,
-            tier=Tier(self._options.tier),
-            only=self._options.sample,
-            announce=lambda what, key, group, call: send({"at": [what, key, group, call]}),
-            shrink=True,
+            self.entry, seed=chosen.seed, tier=Tier(chosen.tier), only=chosen.sample, announce=announce, shrink=True
         )
         for command in commands:
-            unit = Unit(**command["unit"])
-            for row in session.run(unit, done=frozenset(command["done"]), deadly=command["deadly"]):
+            unit, done, deadly = Unit(**command["unit"]), frozenset(command["done"]), command["deadly"]
+            if smaller := session.smaller_death(unit, done, deadly):
+                send({"smaller": smaller})
+            for row in session.run(unit, done=done, deadly=deadly):
                 send({"row": dataclasses.asdict(row)})
             send({"end": True})
 
@@ -347,6 +344,8 @@ class _Job:
             what, _, group, call = self._at
             self._last_call = call or self._last_call
             self._doubtful = call if what == "eager" and group.endswith("?") else self._doubtful
+        elif "smaller" in event:
+            self._results = [reduction.of_death(r, *event["smaller"]) for r in self._results]
         elif "broken" in event:
             self._broken = event["broken"]
         elif "row" in event:
@@ -403,10 +402,8 @@ class _Job:
         text += f"\ninput   {label}" if variant and call else ""
         text += f"\ncall    {call}" if call else ""
         if what == "check" and not death.timed_out and self._doubtful:
-            outcome, text = (
-                Outcome.WARN,
-                f"{text}\nan earlier call may have written beyond an argument: {self._doubtful}",
-            )
+            outcome = Outcome.WARN
+            text += f"\nan earlier call may have written beyond an argument: {self._doubtful}"
         row = Row(sample, outcome, text, time.perf_counter() - self._step_started, 1, death.output)
         owner = registry.owner(what, group) if what in ("eager", "fake") else unit.check
         # where the owner is through with the op and met no death, this check is the one to tell

@@ -12,11 +12,14 @@ from typing import Any
 
 import torch
 
-from opcheck_suite import context, ops, registry, shrinking, specs
+from opcheck_suite import context, ops, reduction, registry, shrinking, specs
 from opcheck_suite.context import Context
-from opcheck_suite.inputs import tensors
+from opcheck_suite.inputs import drawing, tensors
 from opcheck_suite.inputs.cases import Case
 from opcheck_suite.model import Check, Outcome, Tier, Unit, worst
+
+#: How many signatures of drawn samples expensive checks look at.
+_SIGNATURES = 5
 
 
 @dataclasses.dataclass(frozen=True)
@@ -120,11 +123,12 @@ class Session:
             yield Row("", Outcome.NOT_EXERCISED, "no sample is chosen" if ctx.only else "the op has no samples")
             return
         shrink = self._shrink and check.id not in ctx.spec.expected_failures
-        seen = set()
+        seen: set[tuple[Any, ...]] = set()
+        most = _most_signatures(check, ctx)
         lacking: list[str] = []
         for sample in samples:
             if check.scope == "signature":
-                if sample.signature() in seen:
+                if sample.signature() in seen or len(seen) == most:
                     continue
                 seen.add(sample.signature())
             if sample.sample in done:
@@ -166,8 +170,9 @@ class Session:
             return (found.message, found.detail) if found.outcome is Outcome.FAIL else None
 
         start = time.perf_counter()
-        smaller = shrinking.shrink(ctx, check, sample, shown.case, shown.message, fails)
-        if time.perf_counter() - start > shrinking.SECONDS:
+        search = reduction if drawing.is_strategy(ctx.source) else shrinking
+        smaller = search.shrink(ctx, check, sample, shown.case, shown.message, fails)
+        if time.perf_counter() - start > search.SECONDS:
             self._shrink = False  # an op that hangs of smaller inputs costs that once
         if smaller is None:
             return findings
@@ -176,6 +181,20 @@ class Session:
         )
         return [told if f is shown else f for f in findings]
 
+    def smaller_death(self, unit: Unit, done: frozenset[str], deadly: dict[str, str]) -> tuple[str, str] | None:
+        """The name of the drawn sample on which the op ended the child before this one, and the smallest call that
+        does the same; None unless that was the first end of a unit's child.
+        """
+        met = [key.removeprefix("eager:").removesuffix("|") for key in deadly]
+        if len(met) != 1 or met[0] not in done:
+            return None
+        ctx = self.context(unit.device, unit.dtype)
+        sample = next(case for case in ctx.samples if case.sample == met[0])
+        smaller = reduction.smallest_death(ctx, sample)
+        if smaller is None or smaller.describe() == sample.describe():
+            return None
+        return sample.sample, smaller.describe()
+
     @staticmethod
     def _base_fails(ctx: Context, sample: Case) -> str | None:
         try:
@@ -183,6 +202,16 @@ class Session:
         except context.Refused:
             return "the op fails on this sample: see values.runs"
         return None
+
+
+def _most_signatures(check: Check, ctx: Context) -> int | None:
+    """How many of the signatures that a strategy draws an expensive check looks at; None is all.
+
+    Samples that someone wrote are meant to be different; those of a strategy have nearly as many signatures as there
+    are samples, and each may be a compilation.
+    """
+    cheap = check.tier in (Tier.STATIC, Tier.QUICK)
+    return None if cheap or not drawing.is_strategy(ctx.source) else _SIGNATURES
 
 
 def inapplicable(check: Check, ctx: Context) -> tuple[Outcome, str] | None:

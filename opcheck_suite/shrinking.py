@@ -21,7 +21,7 @@ from opcheck_suite.model import Check, Tier
 TRIES, DEAR_TRIES, SECONDS = 20, 8, 1.0
 
 #: Families of checks of which a single try takes long, and the elements beyond which any does.
-_TOO_DEAR, _TOO_LARGE = ("compile", "export"), 1 << 20
+TOO_DEAR, _TOO_LARGE = ("compile", "export"), 1 << 20
 
 #: Groups of variants that are a layout. Another size would undo it, so that they are made of a smaller sample instead.
 LAYOUTS = ("noncontiguous", "offset", "expanded", "lazy", "shared")
@@ -46,7 +46,7 @@ def shrink(ctx: Context, check: Check, sample: Case, case: Case, message: str, f
     the op accepts.
     """
     base = sample if case.group in LAYOUTS else case
-    if check.family in _TOO_DEAR or sum(t.numel() for _, t in case.leaves()) > _TOO_LARGE:
+    if check.family in TOO_DEAR or sum(t.numel() for _, t in case.leaves()) > _TOO_LARGE:
         return None
     if ctx.device != "cpu" or not isolate.available() or not sizes.plain(sample):
         return None  # a copy of a process cannot use the GPU that the process uses

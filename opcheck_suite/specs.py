@@ -17,11 +17,12 @@ from typing import Any
 import torch
 
 from opcheck_suite import ops
-from opcheck_suite.model import OpSpec, Sample
+from opcheck_suite.inputs import drawing
+from opcheck_suite.model import OpSpec, Sample, Tier
 from opcheck_suite.registry import UsageError, did_you_mean
 
-#: How many samples are drawn when a spec gives a Hypothesis strategy.
-DRAWN_SAMPLES = 10
+#: How many samples are drawn in a tier when a spec gives a Hypothesis strategy. Fewer are the first of more.
+DRAWN_SAMPLES = {Tier.STATIC: 10, Tier.QUICK: 10, Tier.STANDARD: 25, Tier.FULL: 25}
 
 
 class SpecError(Exception):
@@ -197,25 +198,49 @@ def _registered_in(module: ModuleType) -> set[str]:
     return found
 
 
-def samples(spec: OpSpec, *, device: str, dtype: Any, info: ops.OpInfo, only: tuple[str, ...] = ()) -> list[Sample]:
-    """The samples of a spec for a device and dtype, named and checked against the schema; or those named by ``only``.
+def samples(
+    spec: OpSpec,
+    *,
+    device: str,
+    dtype: Any,
+    info: ops.OpInfo,
+    tier: Tier = Tier.FULL,
+    seed: int = 0,
+    only: tuple[str, ...] = (),
+) -> list[Sample]:
+    """The samples of a spec for a device and dtype, named and checked against the schema: `source`, then `made`."""
+    return made(source(spec, device=device, dtype=dtype), info=info, tier=tier, seed=seed, only=only)
 
-    Raises SpecError when making them fails, and UsageError when one does not fit the schema.
+
+def source(spec: OpSpec, *, device: str, dtype: Any) -> Any:
+    """What a spec gives as samples for a device and dtype: a list, or a strategy to draw from.
+
+    Raises SpecError when the spec's function raises.
     """
     given = spec.samples
-    if callable(given) and not hasattr(given, "example"):
-        try:
-            given = list(given(device, dtype))
-        except Exception as error:
-            raise SpecError(
-                f"samples({device!r}, {dtype}) raised {type(error).__name__}: {first_line(error)}"
-            ) from error
-    elif hasattr(given, "example"):
-        given = _draw(given)
-    found = _normalise(given, info.name)
-    if info.is_operator:
-        for sample in found:
-            bind(info, sample)
+    if not callable(given) or drawing.is_strategy(given):
+        return given
+    try:
+        found = given(device, dtype)
+        return found if drawing.is_strategy(found) else list(found)
+    except Exception as error:
+        raise SpecError(f"samples({device!r}, {dtype}) raised {type(error).__name__}: {first_line(error)}") from error
+
+
+def made(given: Any, *, info: ops.OpInfo, tier: Tier, seed: int, only: tuple[str, ...] = ()) -> list[Sample]:
+    """What a spec gives as samples, named and checked against the schema; or those named by ``only``.
+
+    From a strategy as many are drawn as the tier says, by the seed.
+
+    Raises SpecError when drawing fails, and UsageError when a sample does not fit the schema.
+    """
+    if drawing.is_strategy(given):
+        found = [of_drawn(one.value, info, n) for n, one in enumerate(drawn(given, tier=tier, seed=seed))]
+    else:
+        found = _normalise(given, info.name)
+        if info.is_operator:
+            for sample in found:
+                bind(info, sample)
     return [sample for sample in found if not only or chosen(sample.name, only)]
 
 
@@ -224,25 +249,28 @@ def chosen(name: str, patterns: Iterable[str]) -> bool:
     return any(name == pattern or fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
 
 
-def _draw(strategy: Any) -> list[Any]:
-    import hypothesis
+def drawn(strategy: Any, *, tier: Tier, seed: int) -> list[drawing.Drawn]:
+    """What a strategy gives in a tier. Raises SpecError when drawing fails."""
+    try:
+        return drawing.draw(strategy, count=DRAWN_SAMPLES[tier], seed=seed)
+    except UsageError:
+        raise
+    except Exception as error:
+        text = f"drawing from the strategy raised {type(error).__name__}: {first_line(error)}"
+        raise SpecError(text) from error
 
-    found: list[Any] = []
 
-    @hypothesis.settings(
-        max_examples=DRAWN_SAMPLES,
-        derandomize=True,
-        database=None,
-        deadline=None,
-        phases=[hypothesis.Phase.generate],
-        suppress_health_check=list(hypothesis.HealthCheck),
-    )
-    @hypothesis.given(strategy)
-    def collect(value: Any) -> None:
-        found.append(value)
-
-    collect()
-    return found
+def of_drawn(value: Any, info: ops.OpInfo, number: int) -> Sample:
+    """A drawn value as a sample. Raises UsageError when it is none, or does not fit the schema."""
+    (sample,) = _normalise([value], info.name)
+    name = f"example {number + 1}"
+    if isinstance(value, Sample) and value.name:
+        name += f" ({value.name})"
+    sample = dataclasses.replace(sample, name=name)
+    if not info.is_operator:
+        return sample
+    # by position where the schema has it so: a reference may call its arguments otherwise
+    return dataclasses.replace(drawing.arranged(info, bind(info, sample)), name=name)
 
 
 def _normalise(given: Iterable[Any], op: str) -> list[Sample]:

@@ -18,7 +18,7 @@ ARROWS = {
     "breaks": ("breaks", "specs tool registry model"),
     "engine": ("engine audit", "session isolate specs options tool registry model"),
     "report": ("reports progress", "registry model"),
-    "session": ("session shrinking", "context specs tool registry isolate model"),
+    "session": ("session reduction shrinking", "context specs tool registry isolate model"),
     "context": (
         "context alternatives compilepairs costs exporting fakepairs gradients layoutpairs mapped programs pykernel"
         " rounding signatures sweeps threaded",

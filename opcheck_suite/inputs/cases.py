@@ -38,7 +38,7 @@ class Case:
 
     def inputs(self) -> tensors.Args:
         """Fresh copies of the arguments, layout and shared memory kept. Nothing requires grad."""
-        return tensors.fresh((self.args, self.kwargs))  # type: ignore[no-any-return]
+        return tensors.fresh_generators(tensors.fresh((self.args, self.kwargs)))
 
     def raw(self) -> tensors.Args:
         """The arguments themselves, for functions that must be called with given tensors."""
@@ -114,7 +114,7 @@ def of_sample(info: ops.OpInfo, sample: Sample, device: str) -> Case:
     args, kwargs = sample.args, dict(sample.kwargs)
     target = torch.device(device)
     if any(t.device.type == "cpu" and target.type != "cpu" for t in tensors.tensors((args, kwargs))):
-        args, kwargs = tensors.fresh((args, kwargs), device=target)
+        args, kwargs = tensors.fresh_generators(tensors.fresh((args, kwargs), device=target), device=target)
     return Case(info, sample.name, tuple(args), dict(kwargs))
 
 

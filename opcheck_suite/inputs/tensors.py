@@ -91,6 +91,26 @@ def fresh(tree: Any, *, device: str | torch.device | None = None) -> Any:
     return map_tensors(once, tree)
 
 
+def fresh_generators(given: Args, *, device: torch.device | None = None) -> Args:
+    """The arguments with a copy of every random number generator, since a call changes its state.
+
+    With a device, they are generators of that device with the same seed.
+    """
+
+    def copy(value: Any) -> Any:
+        if not isinstance(value, torch.Generator):
+            return value
+        made = torch.Generator(value.device if device is None else device)
+        if made.device == value.device:
+            made.set_state(value.get_state())
+        else:
+            made.manual_seed(value.initial_seed())
+        return made
+
+    args, kwargs = given
+    return tuple(map(copy, args)), {name: copy(value) for name, value in kwargs.items()}
+
+
 def _storage_on(storage: torch.UntypedStorage, device: str | torch.device) -> torch.UntypedStorage:
     flat = torch.empty(0, dtype=torch.uint8).set_(storage)
     return flat.to(device).untyped_storage()
