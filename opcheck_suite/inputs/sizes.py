@@ -301,7 +301,7 @@ def _ranks(case: Case) -> Iterator[Case]:
             variant="one more dimension",
             group="ranks",
         )
-    if any(t.dim() and t.numel() for _, t in leaves):
+    if any(t.dim() for _, t in leaves) and all(t.numel() for _, t in leaves):
         yield case.map(
             lambda t: t.detach().reshape(-1)[:1].reshape(()).clone(), variant="all 0-dimensional", group="ranks"
         )

@@ -127,5 +127,5 @@ def test_a_planted_fault_is_found_and_shown_on_the_smallest_call(kind, fault):
 def test_its_example_does_not_show_a_planted_fault(kind, fault):
     extend, holds = PROPERTIES[kind]
     holds(*find(extend(st.just(call(fault.op, fault.example()))), lambda _: True, settings=SMALLEST))
-    report = check_op(fault.op, [fault.example()], checks=["dispatch", "fake", "values"], isolate="never")
+    report = check_op(fault.op, [fault.example()], checks=["dispatch", "fake"], isolate="never")
     assert report.ok, str(report)
