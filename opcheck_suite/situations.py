@@ -33,6 +33,11 @@ class Facts(NamedTuple):
 Body = Callable[[OnTensors, list[torch.Tensor], Facts], Made]
 
 
+def always(_: Case) -> bool:
+    """Any case can be called so."""
+    return True
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class Situation:
     """One way to call an op within a function."""
@@ -40,7 +45,8 @@ class Situation:
     name: str
     """Read after "the op, called": ``alone``, ``twice in a loop``."""
     body: Body
-    applies: Callable[[Case], bool] = lambda _: True
+    applies: Callable[[Case], bool] = always
+    """Whether a case can be called so."""
     gradients: bool = False
     """Whether it is run with arguments that require grad, where the op has a formula."""
     prepare: Callable[[torch.Tensor], None] | None = None
