@@ -92,6 +92,15 @@ def pointwise(out: Any) -> Any:
 # -- which cases they fit
 
 
+def _turnable(case: Case) -> bool:
+    """Whether arguments can be views: Dynamo refuses ``out=`` tensors that are not contiguous."""
+    return _plain(case) and not (set(case.info.mutated) & _keyword_only(case))
+
+
+def _keyword_only(case: Case) -> set[str]:
+    return {a.name for a in case.info.schema.arguments if a.kwarg_only}
+
+
 def _plain(case: Case) -> bool:
     leaves = [t for _, t in case.leaves()]
     return bool(leaves) and all(tensors.strided(t) for t in leaves)
@@ -194,13 +203,13 @@ PARITY = (
     Situation(
         "twice in a loop, on transposed views of intermediates",
         _transposed,
-        applies=_plain,
+        applies=_turnable,
         gradients=True,
     ),
     Situation(
         "twice in a loop, on slices of intermediates",
         _sliced,
-        applies=_plain,
+        applies=_turnable,
         gradients=True,
         instead_of=_transposed,
     ),
