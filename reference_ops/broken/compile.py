@@ -160,10 +160,15 @@ FAULTS: list[Fault] = [
         reference=doubled,
     ),
     planted(formula_asks, "compile.parity", reference=doubled),
-    planted(own_functionalization, "compile.opaque", also={"compile.parity": "fail"}, reference=doubled),
+    planted(
+        own_functionalization,
+        "compile.opaque",
+        also={"compile.parity": "fail", "export.decompositions": "fail"},
+        reference=doubled,
+    ),
     planted(formula_keeps_number, "compile.dynamic", reference=doubled),
     planted(fake_counts, "compile.dynamic", "warn", samples=_matrix_and_count, reference=_repeated),
     planted(packed_and_flexible, "compile.layout", requires_contiguous=True, reference=doubled),
-    planted(counted, "compile.effects", also={"registration.effects": "fail"}),
+    planted(counted, "compile.effects", also={"registration.effects": "fail", "export.decompositions": "fail"}),
     planted(needless, "compile.wrapping", "warn", unwrapped=plain, reference=doubled),
 ]

@@ -152,12 +152,18 @@ FAULTS: list[Fault] = [
     planted(fast_when_serving, "dispatch.inference_mode", reference=doubled),
     planted(saves_wide, "dispatch.autocast", "warn", samples=two_matrices),
     planted(_GRAD_KEPT, "dispatch.no_grad", kernel=grad_kept, reference=doubled),
-    planted(_HIDES, "dispatch.modes", kernel=hides_when_serving, reference=doubled),
+    planted(
+        _HIDES,
+        "dispatch.modes",
+        also={"compile.opaque": "fail", "export.decompositions": "fail"},
+        kernel=hides_when_serving,
+        reference=doubled,
+    ),
     # what compilers trace with is a dispatch mode
     planted(
         _DIFFERS,
         "dispatch.modes",
-        also={"opcheck.utils": "fail", "compile.parity": "fail"},
+        also={"opcheck.utils": "fail", "compile.parity": "fail", "export.decompositions": "fail"},
         kernel=differs_in_modes,
         reference=doubled,
     ),
