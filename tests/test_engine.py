@@ -146,7 +146,7 @@ def test_a_listener_hears_every_result_and_then_its_unit():
 def test_an_op_that_dies_on_its_sample_is_one_bad_result_and_the_rest_is_not_exercised(name, how):
     report = run(spec(name, reference=lambda x: x))
     assert bad(report) == [("values.runs", "small", "crash")]
-    assert report.bad[0].message == how
+    assert report.bad[0].message.splitlines() == [how, f"call    {name}(x=float32[2, 3])"]
     others = {r.outcome for r in report.results if r.check != "values.runs" and r.sample}
     assert others == {Outcome.NOT_EXERCISED}
     assert Outcome.PASS not in {r.outcome for r in report.results if registry.get(r.check).tier != "static"}
@@ -162,7 +162,8 @@ def test_a_crash_shows_what_the_op_wrote_and_where_it_died():
 def test_an_op_that_hangs_is_one_timeout():
     report = run(spec("hangs"), spec("double"), checks=("values.runs", "schema.mutation"), timeout=0.5)
     assert bad(report) == [("values.runs", "small", "timeout")]
-    assert report.bad[0].message == "the op, called on small: it did not finish within 0.5 s"
+    told = ["the op, called on small: it did not finish within 0.5 s", "call    hangs(x=float32[2, 3])"]
+    assert report.bad[0].message.splitlines() == told
     assert {r.outcome for r in report.results if r.op == "suite_tests::double"} == {Outcome.PASS}
 
 
@@ -221,7 +222,8 @@ def test_a_death_with_one_dtype_says_nothing_of_another():
 def test_a_fake_kernel_that_dies_is_one_bad_result():
     report = run(spec("fake_dies"))
     assert bad(report) == [("fake.runs", "small", "crash")]
-    assert report.bad[0].message == "the op, called with fake tensors, on small: it died of SIGABRT (Aborted)"
+    told = "the op, called with fake tensors, on small: it died of SIGABRT (Aborted)"
+    assert report.bad[0].message.splitlines() == [told, "call    fake_dies(x=float32[2, 3])"]
 
 
 def test_a_death_on_one_sample_leaves_the_others_tested():
@@ -237,7 +239,8 @@ def test_an_op_that_dies_on_every_one_of_many_samples_ends():
     report = run(spec("aborts", samples=many), checks=("values.runs",))
     assert {r.outcome for r in report.results} == {Outcome.CRASH}
     assert len(report.results) == engine._MOST_DEATHS
-    assert report.results[-1].message.endswith("; after 8 such ends the check's other samples are given up")
+    first = report.results[-1].message.partition("\n")[0]
+    assert first.endswith("; after 8 such ends the check's other samples are given up")
 
 
 def test_samples_that_end_the_process_are_the_spec_s_fault():
@@ -416,7 +419,7 @@ def test_units_run_one_at_a_time_give_the_results_of_a_run():
 
 @pytest.mark.parametrize(
     ("checks", "prepared"),
-    [(("namespace",), []), (("values",), [False]), (("values", "compile.parity"), [True])],
+    [(("namespace",), []), (("values.runs",), [False]), (("values.runs", "compile.parity"), [True])],
     ids=["static", "quick", "standard"],
 )
 def test_only_what_a_plan_needs_is_imported_before_forking(checks, prepared, monkeypatch):

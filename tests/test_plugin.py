@@ -253,5 +253,7 @@ def test_every_option_is_prefixed_and_in_the_help(specs):
     section = listed[listed.index("conformance of PyTorch custom operators") :].split("\n\n")[0]
     names = set(re.findall(r"^  (--[\w-]+)", section, flags=re.MULTILINE))
     assert all(name.startswith("--opcheck") for name in names)
-    fields = ("ops", "checks", "device", "tier", "timeout", "memory", "isolate", "require", "strict", "seed")
-    assert names == {"--opcheck", "--opcheck-only", "--opcheck-report"} | {f"--opcheck-{f}" for f in fields}
+    fields = ["ops", "checks", "device", "tier", "timeout", "memory", "isolate", "require", "sample", "strict", "seed"]
+    assert names == {"--opcheck", "--opcheck-only", "--opcheck-report", "--opcheck-guard"} | {
+        f"--opcheck-{f}" for f in fields
+    }

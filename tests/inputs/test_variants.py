@@ -319,10 +319,10 @@ def test_empty_and_single_sizes():
 
 def test_several_sizes_change_at_once_without_becoming_one():
     base = case("two", torch.rand(12, 4), torch.rand(4), n=12, sizes=[12, 4, 5])
-    made = sizes.remade(base, {12: 4, 4: 1})
+    made = sizes.reduced(base, {12: 4, 4: 1})
     assert shapes(made) == [(4, 1), (1,)]
     assert (made.bound()["n"], made.bound()["sizes"]) == (4, [4, 1, 5])
-    assert sizes.remade(base, {7: 1}) is None
+    assert sizes.reduced(base, {7: 1}) is None
 
 
 def test_sizes_that_can_be_reduced_are_rows_first_and_then_the_largest():
