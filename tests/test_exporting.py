@@ -266,7 +266,7 @@ def test_a_compiler_at_work_shows_signs_of_life(monkeypatch):
             time.sleep(0.01)
     count = len(heard)
     assert count >= 2
-    assert heard[0] == ("check", case.key, "sample")
+    assert heard[0] == ("check", case.key, "sample", "")
     assert len(heard) == count
 
 

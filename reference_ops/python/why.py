@@ -117,7 +117,7 @@ def _checksum_result(x: Tensor) -> Tensor:
 
 def _bytes_of(x: Tensor) -> bytes:
     # By way of uint8, as NumPy has no bfloat16; flattened, as a 0-d tensor cannot be viewed in smaller elements.
-    return x.detach().cpu().flatten().contiguous().view(torch.uint8).numpy().tobytes()
+    return x.detach().cpu().flatten().clone(memory_format=torch.contiguous_format).view(torch.uint8).numpy().tobytes()
 
 
 def checksum(x: Tensor) -> Tensor:
