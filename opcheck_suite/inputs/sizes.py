@@ -243,10 +243,15 @@ def _odd_sizes(case: Case) -> Iterator[Case]:
         yield dataclasses.replace(made, variant=f"sizes {', '.join(changed)}", group="resized", uncertain=unsure)
 
 
+#: Elements of the tensors of a sweep's case, at most.
+_SWEEP = 1 << 18
+
+
 def sweep(case: Case, count: int, *, leading: bool) -> list[Case]:
     """The case with all its sizes changed at once, ``count`` times, to primes above them that occur once.
 
-    With ``leading`` only numbers of rows change.
+    With ``leading`` only numbers of rows change. Nothing of more elements than `_SWEEP`: primes for all of many
+    dimensions multiply.
     """
     chosen = [size for size in _sizes(case) if size.leading or not leading]
     taken = {size.value for size in _sizes(case)}
@@ -259,7 +264,7 @@ def sweep(case: Case, count: int, *, leading: bool) -> list[Case]:
             taken.add(new)
             made = resized(made, size.value, new) if made is not None else None
             changed.append(f"{new}({size.place})")
-        if made is not None:
+        if made is not None and sum(t.numel() for _, t in made.leaves()) <= _SWEEP:
             found.append(dataclasses.replace(made, variant=f"sizes {', '.join(changed)}", group="resized"))
     return found
 
