@@ -95,13 +95,11 @@ def observe(
     wanted = gradient_leaves(ctx, case) if gradients else set()
     for name in wanted:
         leaves[name].requires_grad_()
-    written = set(ctx.info.mutated)
     try:
         with ctx.seeded():
             out = fn(*args, **kwargs)
-        outputs = [] if out is None else list(out) if isinstance(out, tuple) else [out]
-        results = [*outputs, *(t for n, t in leaves.items() if n.partition("[")[0] in written)]
-        found = _backward(outputs, {n: leaves[n] for n in wanted})
+        results = case.results(out, leaves.items())
+        found = _backward(tensors.listed(out), {n: leaves[n] for n in wanted})
     except (KeyboardInterrupt, MemoryError):
         raise
     except BaseException as error:

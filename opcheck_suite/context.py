@@ -97,9 +97,7 @@ class Run:
     @property
     def outputs(self) -> list[Any]:
         """The returned values as a list."""
-        if self.out is None:
-            return []
-        return list(self.out) if isinstance(self.out, tuple) else [self.out]
+        return tensors.listed(self.out)
 
     def leaves(self) -> list[tuple[str, torch.Tensor]]:
         """The tensors among the arguments, as they are after the call."""
@@ -109,8 +107,7 @@ class Run:
         """What a caller sees when the call returns: the outputs, then the mutated arguments."""
         if self.kept:
             return list(self.kept)
-        written = set(self.case.info.mutated) if self.case.info.is_operator else set()
-        return [*self.outputs, *(t for name, t in self.leaves() if name.partition("[")[0] in written)]
+        return self.case.results(self.out, self.leaves())
 
 
 class Context:

@@ -65,7 +65,7 @@ class _Caller(torch.nn.Module):
         args = [_fill(value, inputs) for value in self.args]
         kwargs = {name: _fill(value, inputs) for name, value in self.kwargs.items()}
         out = self.op(*args, **kwargs)
-        found = _tensors(_listed(out))
+        found = _tensors(tensors.listed(out))
         sizes = [list(t.shape) for t in found]
         return out, sizes, [t + t for t in found if t.dtype in _ADDED] if self.neighbour else []
 
@@ -78,10 +78,6 @@ def _fill(value: Any, inputs: dict[str, torch.Tensor]) -> Any:
     if isinstance(value, list | tuple):
         return [_fill(item, inputs) for item in value]
     return value
-
-
-def _listed(out: Any) -> list[Any]:
-    return [] if out is None else list(out) if isinstance(out, tuple) else [out]
 
 
 def _tensors(values: list[Any]) -> list[torch.Tensor]:
@@ -426,7 +422,6 @@ class Seen:
 def observe(ctx: Context, case: Case, call: Callable[..., Any]) -> Seen:
     """Run a program on fresh copies of a case's tensors."""
     inputs = _inputs(case)
-    written = set(ctx.info.mutated)
     try:
         with ctx.seeded():
             out, sizes, doubled = call(inputs)
@@ -435,7 +430,7 @@ def observe(ctx: Context, case: Case, call: Callable[..., Any]) -> Seen:
     except BaseException as error:
         return Seen([], [], [], error)
     ctx.synchronize()
-    results = [*_listed(out), *(t for name, t in inputs.items() if name.partition("[")[0] in written)]
+    results = case.results(out, inputs.items())
     return Seen(results, [[int(size) for size in one] for one in sizes], doubled)  # a package has tensors for them
 
 

@@ -49,9 +49,7 @@ class FakeRun:
     @property
     def outputs(self) -> list[Any]:
         """The returned values as a list."""
-        if self.out is None:
-            return []
-        return list(self.out) if isinstance(self.out, tuple) else [self.out]
+        return tensors.listed(self.out)
 
 
 def new_mode() -> FakeTensorMode:

@@ -74,7 +74,7 @@ def forward(ctx: Context, case: Case, *, only: tuple[str, ...] | None = None, re
         if report:
             raise
         ctx.not_exercised("the op raises where arguments require grad: see autograd.runs")
-    outputs = [] if out is None else list(out) if isinstance(out, tuple) else [out]
+    outputs = tensors.listed(out)
     found = Forward(leaves, args, kwargs, outputs)
     if not found.roots:
         ctx.not_exercised("no output requires grad: see autograd.gradcheck")

@@ -131,7 +131,7 @@ def facts(ctx: Context, case: Case) -> Facts:
     def make() -> Facts:
         leaves, run, fake = case.leaves(), ctx.attempt(case), ctx.fake(case)
         outs = run.outputs if run is not None else []
-        written = tuple(n for n, (name, _) in enumerate(leaves) if name.partition("[")[0] in case.info.mutated)
+        written = tuple(n for n, (name, _) in enumerate(leaves) if case.writes(name))
         if not outs or not leaves or fake.error is not None or not isinstance(outs[0], torch.Tensor):
             return Facts(False, written)
         out, first = outs[0], leaves[0][1]
@@ -251,7 +251,7 @@ def observe(ctx: Context, case: Case, fn: Function, situations: Sequence[Situati
         inputs.append(xs)
     with ctx.seeded():
         found = fn(inputs)
-    outputs = [_listed(out) for out, _ in found]
+    outputs = [tensors.listed(out) for out, _ in found]
     roots = [t for t in tensors.tensors(outputs) if t.requires_grad]
     slopes: list[dict[str, torch.Tensor | None]] = [{} for _ in situations]
     if roots and leaves:
@@ -268,10 +268,6 @@ def observe(ctx: Context, case: Case, fn: Function, situations: Sequence[Situati
         )
         for outs, (_, held), xs, slope in zip(outputs, found, inputs, slopes, strict=True)
     ]
-
-
-def _listed(out: Any) -> list[Any]:
-    return [] if out is None else list(out) if isinstance(out, tuple) else [out]
 
 
 def _shared(outputs: list[Any], arguments: dict[str, torch.Tensor]) -> frozenset[tuple[str, str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import torch
@@ -57,6 +57,14 @@ class Case:
         """The tensors among the arguments by name; members of lists are called ``xs[0]``."""
         args, kwargs = (self.args, self.kwargs) if inputs is None else inputs
         return list(_leaves(self.bound(args, kwargs)))
+
+    def writes(self, leaf: str) -> bool:
+        """Whether the schema declares the argument written that a leaf is, or is a member of."""
+        return self.info.is_operator and leaf.partition("[")[0] in self.info.mutated
+
+    def results(self, out: Any, leaves: Iterable[tuple[str, torch.Tensor]]) -> list[Any]:
+        """What a caller sees of a call on tensors ``leaves``: the outputs, then the tensors that it wrote."""
+        return [*tensors.listed(out), *(t for name, t in leaves if self.writes(name))]
 
     def replace(self, changes: dict[str, Any], *, variant: str, group: str) -> Case:
         """The case with other values for the named leaves or arguments."""

@@ -130,9 +130,8 @@ def _expanded(case: Case) -> Iterator[Case]:
     Never for arguments that are written: torch refuses those. Integers that may be positions keep their values:
     broadcast ones need not be valid together with the other arguments.
     """
-    written = set(case.info.mutated)
     for name, t in _layout_leaves(case):
-        if name.partition("[")[0] in written or t.dim() == 0 or t.shape[0] < 2:
+        if case.writes(name) or t.dim() == 0 or t.shape[0] < 2:
             continue
         if relations.may_index(case, name, t) and bool((t != t[:1]).any()):
             continue
@@ -148,12 +147,7 @@ def _lazy(case: Case) -> Iterator[Case]:
     """
     if not (case.info.is_operator and case.info.meets_lazy_views):
         return
-    written = set(case.info.mutated)
     for name, change in {"conj view": conj_view, "neg view": neg_view}.items():
         for leaf, t in case.leaves():
-            if (
-                tensors.strided(t)
-                and leaf.partition("[")[0] not in written
-                and (made := change(t.detach())) is not None
-            ):
+            if tensors.strided(t) and not case.writes(leaf) and (made := change(t.detach())) is not None:
                 yield case.replace({leaf: made}, variant=f"{name}({leaf})", group="lazy")

@@ -38,8 +38,7 @@ class Kind(enum.Enum):
 
 def may_index(case: Case, name: str, t: torch.Tensor) -> bool:
     """Whether a tensor may hold positions in another one: integers that the op only reads."""
-    written = case.info.is_operator and name.partition("[")[0] in case.info.mutated
-    return t.dtype in (torch.int32, torch.int64) and t.numel() > 0 and not written
+    return t.dtype in (torch.int32, torch.int64) and t.numel() > 0 and not case.writes(name)
 
 
 def kinds(case: Case) -> dict[str, Kind]:

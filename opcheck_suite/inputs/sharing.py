@@ -41,10 +41,9 @@ def _alike(case: Case) -> Iterator[tuple[list[str], torch.Tensor]]:
     Only floating-point ones, since integers may be positions, and only those that are read: what comes of a write to
     memory that another argument shares, no op promises.
     """
-    written = set(case.info.mutated) if case.info.is_operator else set()
     alike: dict[tuple[torch.Size, torch.dtype], list[tuple[str, torch.Tensor]]] = {}
     for name, t in dtypes.floating(case):
-        if name.partition("[")[0] not in written:
+        if not case.writes(name):
             alike.setdefault((t.shape, t.dtype), []).append((name, t.detach()))
     for found in alike.values():
         if len(found) > 1:

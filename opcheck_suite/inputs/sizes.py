@@ -318,10 +318,9 @@ def _broadcast(case: Case) -> Iterator[Case]:
     leaves = [(n, t.detach()) for n, t in case.leaves() if tensors.strided(t) and t.dim()]
     if not plain(case):
         return
-    written = set(case.info.mutated) if case.info.is_operator else set()
     for name, t in leaves:
         partners = [n for n, other in leaves if n != name and other.shape == t.shape]
-        if not partners or name.partition("[")[0] in written:
+        if not partners or case.writes(name):
             continue
         if t.shape[0] > 1:
             one = t[:1].clone(memory_format=torch.contiguous_format)

@@ -23,6 +23,11 @@ def tensors(tree: Any) -> list[torch.Tensor]:
     return found
 
 
+def listed(returned: Any) -> list[Any]:
+    """What an op returned as a list: nothing, one value, or the members of a tuple. Dynamo can trace it."""
+    return [] if returned is None else list(returned) if isinstance(returned, tuple) else [returned]
+
+
 def map_tensors(fn: Callable[[torch.Tensor], Any], tree: Any) -> Any:
     """The same nest with ``fn`` applied to every tensor.
 

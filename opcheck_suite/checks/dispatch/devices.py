@@ -91,6 +91,7 @@ def _judge(ctx, case, function, *, stay=None):
     Ends the check where that cannot be told.
     """
     from opcheck_suite import elsewhere, fakepairs
+    from opcheck_suite.inputs import tensors
 
     device = _device(ctx)
     args, kwargs = case.inputs()
@@ -104,11 +105,10 @@ def _judge(ctx, case, function, *, stay=None):
         return f"on {device} the kernel fails: {error}\nat {elsewhere.own_line(error)}"
     except Exception as error:
         ctx.skip(f"without {device} the kernel cannot be followed: {ctx.describe_error(error)}")
-    outputs = [] if out is None else list(out) if isinstance(out, tuple) else [out]
     fake = ctx.fake(case, device=device)
     known = fake.error is None and not fake.unsupported
     expected = dict(fakepairs.flat(fake.outputs)) if known else {}
-    for name, value in fakepairs.flat(outputs):
+    for name, value in fakepairs.flat(tensors.listed(out)):
         if not hasattr(value, "device"):
             continue
         place = elsewhere.place_of(value)

@@ -33,15 +33,14 @@ def no_grad(ctx, case):
         tensor.requires_grad_(_floating(tensor))
     with torch.no_grad():
         out = ctx.call(ctx.info.op, *args, what="the op, under torch.no_grad,", **kwargs)
-    outputs = [] if out is None else list(out) if isinstance(out, tuple) else [out]
     # A view of what requires grad does so, too, with torch's own ops: schema.aliasing is for ops that return views.
-    made = [t for t in tensors.tensors(outputs) if not any(t is g or tensors.overlap(t, g) for g in given)]
+    made = [t for t in tensors.tensors(out) if not any(t is g or tensors.overlap(t, g) for g in given)]
     if any(t.requires_grad for t in made):
         if ctx.no_gradients() is None and any(t.requires_grad for t in tensors.tensors(run.outputs)):
             ctx.not_exercised("an output requires grad although no argument does: see autograd.requires_grad")
         ctx.fail("an output requires grad, although the op was called under torch.no_grad")
-    written = [t for name, t in case.leaves((args, kwargs)) if name.partition("[")[0] in ctx.info.mutated]
-    if ctx.deterministic and (difference := ctx.compare([*outputs, *written], run.results())):
+    results = case.results(out, case.leaves((args, kwargs)))
+    if ctx.deterministic and (difference := ctx.compare(results, run.results())):
         ctx.fail(f"under torch.no_grad, with arguments that require grad, the result is another: {difference}")
 
 

@@ -36,15 +36,14 @@ def mutation(ctx, case):
     from opcheck_suite.inputs import tensors
 
     run = ctx.require(case)
-    written = set(ctx.info.mutated)
     shown = {}
     for name, tensor in run.leaves():
-        if name.partition("[")[0] in written and tensors.strided(tensor):
+        if case.writes(name) and tensors.strided(tensor):
             key = tensor.untyped_storage()._cdata
             mask = tensors.visible_bytes(tensor)
             shown[key] = shown[key] | mask if key in shown and shown[key].shape == mask.shape else mask
     for before in run.before:
-        declared = before.name.partition("[")[0] in written
+        declared = case.writes(before.name)
         _metadata(ctx, before)
         changed = before.changed_bytes().cpu()
         bumped = before.tensor._version != before.version

@@ -26,7 +26,7 @@ def version(ctx, case):
     run = ctx.require(case)
     looked = False
     for before in run.before:
-        if before.name.partition("[")[0] not in ctx.info.mutated or not before.changed_bytes().any():
+        if not case.writes(before.name) or not before.changed_bytes().any():
             continue
         looked = True
         if before.tensor._version == before.version:

@@ -33,7 +33,7 @@ def retained(ctx, case):
     ctx.require(case)
     args, kwargs = case.inputs()
     out = ctx.call(ctx.info.op, *args, **kwargs)
-    watched = _watched(ctx, case, args, kwargs, out)
+    watched = _watched(case, args, kwargs, out)
     if not watched:
         ctx.skip("the op returns no tensor of its own and writes to none")
     kept = {name: t.detach().clone() for name, t in watched.items()}
@@ -47,12 +47,12 @@ def retained(ctx, case):
     _compare(ctx, _apart(watched, later), kept, "the op was called again")
 
 
-def _watched(ctx, case, args, kwargs, out):
+def _watched(case, args, kwargs, out):
     """By name, the written arguments, and the outputs that share no memory with an argument."""
     from opcheck_suite.inputs import tensors
 
     leaves = case.leaves((args, kwargs))
-    found = {f"argument {n!r}": t for n, t in leaves if n.partition("[")[0] in ctx.info.mutated}
+    found = {f"argument {n!r}": t for n, t in leaves if case.writes(n)}
     outputs = tensors.tensors(out)
     for n, t in enumerate(outputs):
         if not any(tensors.overlap(t, leaf) for _, leaf in leaves):
