@@ -24,7 +24,7 @@ from unittest import mock
 import torch
 import torch.export
 
-from opcheck_suite import compilepairs, compiling, ops
+from opcheck_suite import compilepairs, compiling, fakes, ops
 from opcheck_suite.context import Context, describe_error
 from opcheck_suite.inputs import tensors
 from opcheck_suite.inputs.cases import Case
@@ -257,20 +257,13 @@ def _places(case: Case) -> dict[int, _Size]:
 def tied_arguments(case: Case) -> list[str]:
     """The arguments, integers or lists of them, that equal a tensor's size and that the schema lets be symbolic."""
     sizes = _places(case)
-    symbolic = {a.name for a in case.info.schema.arguments if _element(a.real_type).kind() == "SymIntType"}
+    symbolic = fakes.declared_sizes(case.info)
     found = []
     for name, value in case.bound().items():
         items = value if isinstance(value, list | tuple) else [value]
         if name in symbolic and any(type(item) is int and item in sizes for item in items):
             found.append(name)
     return found
-
-
-def _element(kind: Any) -> Any:
-    """The type inside of optionals and lists."""
-    while kind.kind() in ("OptionalType", "ListType"):
-        kind = kind.getElementType()
-    return kind
 
 
 def other_sizes(ctx: Context, case: Case, program: Program) -> list[Case]:

@@ -86,11 +86,6 @@ def _kind(value: Any) -> str:
     return "None" if value is None else f"a {type(value).__name__.removeprefix('Fake')}"
 
 
-def lists(ctx: Context) -> bool:
-    """Whether the op returns lists: how many tensors are in one must be decided by sizes."""
-    return any("[]" in str(r.type) or "List" in str(r.type) for r in ctx.info.schema.returns)
-
-
 def specialisation(ctx: Context, case: Case) -> str | None:
     """A condition on sizes that the fake kernel relies on and the op does not demand, in words; None if there is none.
 
@@ -101,7 +96,7 @@ def specialisation(ctx: Context, case: Case) -> str | None:
         run = ctx.fake(case, symbolic=True)
         places = fakes.symbols(run)
         for condition in fakes.constraints(run):
-            if lists(ctx) and condition.func is not sympy.Eq:
+            if ctx.info.returns_lists and condition.func is not sympy.Eq:
                 continue
             made = _violate(ctx, case, condition, places)
             if made is not None:

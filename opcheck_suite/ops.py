@@ -237,6 +237,11 @@ class OpInfo:
         return any(r.alias_info is not None for r in self.schema.returns)
 
     @property
+    def returns_lists(self) -> bool:
+        """Whether an output is a list, whose length may depend on the inputs."""
+        return any("[]" in str(r.type) or "List" in str(r.type) for r in self.schema.returns)
+
+    @property
     def takes_tensors(self) -> bool:
         """Whether any argument is a tensor or holds tensors."""
         return any("Tensor" in str(a.type) for a in self.schema.arguments)
