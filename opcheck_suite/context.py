@@ -24,6 +24,9 @@ from opcheck_suite.model import OpSpec, Tier
 
 T = TypeVar("T")
 
+#: What AOTAutograd says of such ops, and with it the backends above.
+NOT_FUNCTIONAL = "torch does not functionalize ops whose outputs alias arguments"
+
 #: (what is about to run, key of the case, its group, with a question mark if the call may be invalid, the call in
 #: words). From the last one the parent knows what a dead child was doing.
 Announce = Callable[[str, str, str, str], None]
@@ -194,6 +197,10 @@ class Context:
         if self.info.autograd is None:
             return "no autograd formula is registered: see registration.autograd"
         return None
+
+    def not_functional(self) -> str | None:
+        """Why no check of functionalized programs applies to the op, or None."""
+        return NOT_FUNCTIONAL if self.info.returns_alias else None
 
     @property
     def opaque(self) -> bool:

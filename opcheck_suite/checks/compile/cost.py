@@ -22,13 +22,14 @@ from opcheck_suite.registry import check
     scope="signature",
     severity="pass",
     applies=lambda ctx: (
-        "torch does not functionalize ops whose outputs alias arguments"
-        if ctx.info.returns_alias
-        else "the op is transparent to the compiler: see registration.composite"
-        if ctx.info.transparent
-        else "figures are counted in what Inductor generates for the CPU"
-        if ctx.device != "cpu"
-        else None
+        ctx.not_functional()
+        or (
+            "the op is transparent to the compiler: see registration.composite"
+            if ctx.info.transparent
+            else "figures are counted in what Inductor generates for the CPU"
+            if ctx.device != "cpu"
+            else None
+        )
     ),
 )
 def cost(ctx, case):

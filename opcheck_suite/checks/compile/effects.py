@@ -24,13 +24,14 @@ from opcheck_suite.registry import check
     tier="standard",
     scope="signature",
     applies=lambda ctx: (
-        "torch does not functionalize ops whose outputs alias arguments"
-        if ctx.info.returns_alias
-        else "the op is transparent to the compiler: see registration.composite"
-        if ctx.info.transparent
-        else None
-        if ctx.info.mutated or not ctx.info.schema.returns or ctx.info.effect
-        else "the op returns its results, writes nothing, and has no registered effect"
+        ctx.not_functional()
+        or (
+            "the op is transparent to the compiler: see registration.composite"
+            if ctx.info.transparent
+            else None
+            if ctx.info.mutated or not ctx.info.schema.returns or ctx.info.effect
+            else "the op returns its results, writes nothing, and has no registered effect"
+        )
     ),
 )
 def effects(ctx, case):

@@ -25,13 +25,14 @@ from opcheck_suite.registry import check
     tier="standard",
     scope="signature",
     applies=lambda ctx: (
-        "torch does not functionalize ops whose outputs alias arguments"
-        if ctx.info.returns_alias
-        else "the op is transparent to the compiler: see registration.composite"
-        if ctx.info.transparent
-        else "a call without results that writes nothing may be dropped: see compile.effects"
-        if not ctx.info.schema.returns and not ctx.info.mutated
-        else None
+        ctx.not_functional()
+        or (
+            "the op is transparent to the compiler: see registration.composite"
+            if ctx.info.transparent
+            else "a call without results that writes nothing may be dropped: see compile.effects"
+            if not ctx.info.schema.returns and not ctx.info.mutated
+            else None
+        )
     ),
 )
 def layout(ctx, case):

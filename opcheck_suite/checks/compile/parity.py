@@ -2,8 +2,6 @@
 
 from opcheck_suite.registry import check
 
-_LIMIT = "torch does not functionalize ops whose outputs alias arguments"
-
 
 @check(
     id="compile.parity",
@@ -29,6 +27,7 @@ _LIMIT = "torch does not functionalize ops whose outputs alias arguments"
 )
 def parity(ctx, case):
     from opcheck_suite import compilepairs, programs
+    from opcheck_suite.context import NOT_FUNCTIONAL
 
     compilepairs.ready(ctx, case)
     compilepairs.eager(ctx, case)
@@ -42,13 +41,13 @@ def parity(ctx, case):
     for kind, backend in kinds:
         difference = programs.difference(ctx, case, kind, backend)
         if difference and backend != "eager" and "alias annotations" in difference:
-            ctx.skip(f"agrees with backend eager; {_LIMIT} ({backend})")
+            ctx.skip(f"agrees with backend eager; {NOT_FUNCTIONAL} ({backend})")
         if difference and "FallbackKernel output type" in difference:
             ctx.skip("agrees with other backends; Inductor has no place for a number that an op returns")
         if difference:
             ctx.fail(difference)
     if ctx.info.returns_alias:
-        ctx.skip(f"agrees with backend eager; {_LIMIT}")
+        ctx.skip(f"agrees with backend eager; {NOT_FUNCTIONAL}")
     _refusal(ctx, case)
 
 

@@ -23,13 +23,14 @@ from opcheck_suite.registry import check
     tier="full",
     scope="op",
     applies=lambda ctx: (
-        "torch does not functionalize ops whose outputs alias arguments"
-        if ctx.info.returns_alias
-        else "the op is decomposed, so that it is not in a package"
-        if ctx.info.transparent
-        else f"packages are compiled for the first dtype only, {ctx.spec.dtypes[0]}"
-        if ctx.spec.dtypes and ctx.dtype is not ctx.spec.dtypes[0]
-        else None
+        ctx.not_functional()
+        or (
+            "the op is decomposed, so that it is not in a package"
+            if ctx.info.transparent
+            else f"packages are compiled for the first dtype only, {ctx.spec.dtypes[0]}"
+            if ctx.spec.dtypes and ctx.dtype is not ctx.spec.dtypes[0]
+            else None
+        )
     ),
 )
 def aotinductor(ctx):

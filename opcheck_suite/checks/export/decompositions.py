@@ -24,11 +24,12 @@ from opcheck_suite.registry import check
     tier="full",
     scope="signature",
     applies=lambda ctx: (
-        "torch does not functionalize ops whose outputs alias arguments"
-        if ctx.info.returns_alias
-        else "nobody says whether the op is meant to be decomposed: see registration.composite"
-        if ctx.info.transparent and ctx.spec.opaque is None
-        else None
+        ctx.not_functional()
+        or (
+            "nobody says whether the op is meant to be decomposed: see registration.composite"
+            if ctx.info.transparent and ctx.spec.opaque is None
+            else None
+        )
     ),
 )
 def decompositions(ctx, case):

@@ -70,8 +70,8 @@ def _choose(ctx, run, gradients):
 
     aot = [u for u in UTILS if "aot" in u]
     left = {}
-    if ctx.info.returns_alias:
-        left |= dict.fromkeys(aot, "torch does not functionalize ops whose outputs alias arguments")
+    if reason := ctx.not_functional():
+        left |= dict.fromkeys(aot, reason)
     if any(None in fakes.sizes(t) for t in tensors.tensors(ctx.fake(run.case).outputs) if fakes.is_fake(t)):
         left["test_aot_dispatch_static"] = "data decides the shape of an output, which this util cannot run"
     if any(isinstance(value, torch.SymInt) for value in ctx.fake(run.case).outputs):
