@@ -5,21 +5,23 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable
 
-import tabulate
-
 from opcheck_suite.model import Check
 
 
 def text(checks: Iterable[Check]) -> str:
     """A table for a terminal."""
-    rows = [[c.id, c.tier, c.severity, c.title] for c in checks]
-    return tabulate.tabulate(rows, headers=["check", "tier", "severity", "what a finding means"], tablefmt="simple")
+    return _table([[c.id, c.tier, c.severity, c.title] for c in checks], "simple")
 
 
 def markdown(checks: Iterable[Check]) -> str:
     """A table for the README."""
-    rows = [[f"`{c.id}`", c.tier, c.severity, c.title] for c in checks]
-    return tabulate.tabulate(rows, headers=["check", "tier", "severity", "what a finding means"], tablefmt="github")
+    return _table([[f"`{c.id}`", c.tier, c.severity, c.title] for c in checks], "github")
+
+
+def _table(rows: list[list[str]], tablefmt: str) -> str:
+    import tabulate  # takes longer to import than `explain` takes to answer
+
+    return tabulate.tabulate(rows, headers=["check", "tier", "severity", "what a finding means"], tablefmt=tablefmt)
 
 
 def explain(check: Check) -> str:
