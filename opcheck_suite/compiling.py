@@ -108,11 +108,8 @@ def _warm() -> None:
         return
     from opcheck_suite import inductor
 
-    with settings(), inductor.hollow_kernels():
-        try:
-            torch.compile(lambda x: x.mT.contiguous(), backend="inductor")(torch.zeros(2, 3))
-        finally:
-            torch._dynamo.reset()
+    with fresh(), inductor.hollow_kernels():
+        torch.compile(lambda x: x.mT.contiguous(), backend="inductor")(torch.zeros(2, 3))
 
 
 _LOGGERS = ("torch._dynamo", "torch._guards", "torch._inductor", "torch._functorch", "torch.fx")
@@ -181,6 +178,19 @@ def settings(*, capture: bool = True) -> Iterator[None]:
         finally:
             for logger, level in zip(loggers, levels, strict=True):
                 logger.setLevel(level)
+
+
+@contextlib.contextmanager
+def fresh(*, capture: bool = True) -> Iterator[None]:
+    """`settings`, with what Dynamo keeps thrown away before and after."""
+    import torch._dynamo
+
+    torch._dynamo.reset()
+    try:
+        with settings(capture=capture):
+            yield
+    finally:
+        torch._dynamo.reset()
 
 
 def trace(

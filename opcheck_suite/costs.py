@@ -87,8 +87,7 @@ def _run(ctx: Context, case: Case, program: Program) -> tuple[inductor.Work, ind
     out = ctx.require(case).out
     recorder = inductor.Recorder(ctx.info.op, answer=lambda: tensors.map_tensors(lambda t: t.detach().clone(), out))
     xs = [t for _, t in case.leaves(case.inputs())]
-    torch._dynamo.reset()
-    with compiling.settings(), inductor.hollow_kernels() as work:
+    with compiling.fresh(), inductor.hollow_kernels() as work:
         if work is None:
             return "not counted in this version of torch"
         try:
@@ -97,8 +96,6 @@ def _run(ctx: Context, case: Case, program: Program) -> tuple[inductor.Work, ind
             raise
         except BaseException as error:
             return f"does not compile: {describe_error(error)}"
-        finally:
-            torch._dynamo.reset()
         return work, recorder
 
 

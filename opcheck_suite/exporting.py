@@ -213,14 +213,12 @@ def settings() -> Iterator[None]:
     """The compiler's settings for the time of an export (`compiling.settings`), with what Dynamo keeps thrown away."""
     loggers = [logging.getLogger(name) for name in ("torch.export", "torch._export")]
     levels = [logger.level for logger in loggers]
-    torch._dynamo.reset()
-    with compiling.settings():
+    with compiling.fresh():
         for logger in loggers:
             logger.setLevel(logging.CRITICAL)
         try:
             yield
         finally:
-            torch._dynamo.reset()
             for logger, level in zip(loggers, levels, strict=True):
                 logger.setLevel(level)
 

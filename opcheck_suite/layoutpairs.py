@@ -90,16 +90,13 @@ def _tempted(ctx: Context, case: Case) -> Iterator[Calls | Refusal]:
 
 def _compile(program: programs.Function, given: list[torch.Tensor], backend: Any) -> BaseException | None:
     """Compile a program and call it; what that raised."""
-    torch._dynamo.reset()
-    with compiling.settings(), inductor.hollow_kernels():
+    with compiling.fresh(), inductor.hollow_kernels():
         try:
             torch.compile(program, backend=backend, fullgraph=True)([[t.clone() for t in given]])
         except (KeyboardInterrupt, MemoryError):
             raise
         except BaseException as error:
             return error
-        finally:
-            torch._dynamo.reset()
     return None
 
 

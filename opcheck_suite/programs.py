@@ -211,9 +211,8 @@ def build(ctx: Context, case: Case, program: Program, backend: str, *, generated
     elif backend == "inductor":
         make = inductor.recording(recorder)
     plain = function(on_tensors(case, case.info.op), program.situations, facts(ctx, case))
-    torch._dynamo.reset()
     hold_back = contextlib.nullcontext() if generated else inductor.without_generated_kernels(case.info.op)
-    with compiling.settings(), hold_back:
+    with compiling.fresh(), hold_back:
         try:
             fn = torch.compile(plain, backend=make, fullgraph=True)
             seen = observe(ctx, case, fn, program.situations, gradients=program.gradients)
@@ -221,8 +220,6 @@ def build(ctx: Context, case: Case, program: Program, backend: str, *, generated
             raise
         except BaseException as error:
             return Compiled(error=error, targets=tuple(targets), backend=backend)
-        finally:
-            torch._dynamo.reset()
     return Compiled(tuple(seen), None, tuple(targets), tuple(recorder.calls), backend)
 
 
