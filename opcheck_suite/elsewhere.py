@@ -10,7 +10,6 @@ What needs the device itself (addresses, streams, compiled kernels) cannot be an
 
 from __future__ import annotations
 
-import os
 import re
 import traceback
 from collections.abc import Callable
@@ -19,11 +18,9 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
-from opcheck_suite import fakes
+from opcheck_suite import fakes, places
 from opcheck_suite.inputs import tensors
 
-_TORCH = os.path.dirname(torch.__file__) + os.sep
-_OWN = os.path.dirname(__file__) + os.sep
 _HOST = torch.device("cpu")
 
 #: Methods and attributes that hand out memory, or that change which memory or sizes a tensor has.
@@ -99,7 +96,7 @@ def run(
 def own_line(error: BaseException) -> str:
     """``file:line: code`` of the innermost line outside of torch that an exception came through, or empty."""
     frames = traceback.extract_tb(error.__traceback__)
-    inner = [f for f in frames if not f.filename.startswith((_TORCH, _OWN))]
+    inner = [f for f in frames if not places.between(f.filename)]
     return f"{inner[-1].filename}:{inner[-1].lineno}: {inner[-1].line}" if inner else ""
 
 

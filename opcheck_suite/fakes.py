@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import itertools
-import os
 import re
 import traceback
 from collections.abc import Callable
@@ -24,12 +23,10 @@ from torch.fx.experimental.symbolic_shapes import DimDynamic, GuardOnDataDepende
 from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
 
+from opcheck_suite import places
 from opcheck_suite.inputs import tensors
 from opcheck_suite.inputs.cases import Case
 from opcheck_suite.ops import OpInfo
-
-_TORCH = os.path.dirname(torch.__file__) + os.sep
-_OWN = os.path.dirname(__file__) + os.sep
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -204,7 +201,7 @@ def branch(run: FakeRun) -> Branch | None:
     frames = traceback.extract_tb(error.__traceback__)
     for frame, after in itertools.pairwise(frames):
         # A kernel in C++ and an operator that a fake kernel calls ask without a step through a symbol's own methods.
-        if after.name in ("__bool__", "__int__", "__index__") and not frame.filename.startswith((_TORCH, _OWN)):
+        if after.name in ("__bool__", "__int__", "__index__") and not places.between(frame.filename):
             return Branch(in_words(error.cond, run), f"{frame.filename}:{frame.lineno}: {frame.line}")
     return None
 

@@ -9,22 +9,17 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import os
 import re
 import sys
-import sysconfig
 from collections.abc import Iterable, Iterator
 from typing import Any
 from unittest import mock
 
-import torch
+from opcheck_suite import places
 
 #: The method that Dynamo calls once for each break.
 HOOK = "log_graph_break"
 
-_OWN = os.path.dirname(os.path.abspath(__file__)) + os.sep
-_TORCH = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
-_STDLIB = sysconfig.get_paths()["stdlib"] + os.sep
 _RESUMED = re.compile(r"torch_dynamo_resume_in_(\w+?)_at_\d+")
 _ANOTHER = "*** While handling this graph break, another graph break occurred: ***"
 #: What Dynamo writes before the text of a break, to say what it does about it.
@@ -220,18 +215,17 @@ def user_frames(frames: Iterable[tuple[str, int | None, str]]) -> list[Frame]:
 
 
 def _users(file: str) -> bool:
-    library = file.startswith(_STDLIB) and not re.search(r"[/\\](site|dist)-packages[/\\]", file)
-    return not library and not file.startswith((_TORCH, _OWN, "<frozen ", "<eval_with_key>", "<string>"))
+    return places.users(file) and not file.startswith(("<frozen ", "<eval_with_key>", "<string>"))
 
 
 def _running() -> list[tuple[str, int | None, str]]:
     """The Python frames between the call of the compiled function and Dynamo, outermost first."""
     found: list[tuple[str, int | None, str]] = []
     frame = sys._getframe(2)
-    while frame.f_code.co_filename.startswith(_OWN) and frame.f_back is not None:  # the hook's own
+    while frame.f_code.co_filename.startswith(places.OWN) and frame.f_back is not None:  # the hook's own
         frame = frame.f_back
     running: Any = frame
-    while running is not None and not running.f_code.co_filename.startswith(_OWN):
+    while running is not None and not running.f_code.co_filename.startswith(places.OWN):
         found.append((running.f_code.co_filename, running.f_lineno, running.f_code.co_name))
         running = running.f_back
     return found[::-1]

@@ -4,22 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import gc
-import os
 import sys
-import sysconfig
 import types
 from collections.abc import Callable
 from typing import Any
 
-import torch
-
-from opcheck_suite import state
+from opcheck_suite import places, state
 from opcheck_suite.context import Context, Refused
 from opcheck_suite.inputs.cases import Case
-
-_TORCH = os.path.dirname(torch.__file__) + os.sep
-_OWN = os.path.dirname(__file__) + os.sep
-_PYTHON = sysconfig.get_paths()["stdlib"] + os.sep
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -92,7 +84,5 @@ def _function_of(code: types.CodeType) -> types.FunctionType | None:
 
 
 def outside(filename: str) -> bool:
-    """Whether a file of Python code is the library's: not torch's, ours or Python's, below which site-packages lie."""
-    if filename.startswith((_TORCH, _OWN, "<")):
-        return False
-    return "site-packages" in filename or not filename.startswith(_PYTHON)
+    """Whether a file of Python code is the library's, and not made up by a compiler."""
+    return places.users(filename) and not filename.startswith("<")

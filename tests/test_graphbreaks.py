@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import tempfile
 import types
 import zlib
 
@@ -220,7 +221,7 @@ def test_capturing_data_dependent_shapes_can_be_left_as_it_is_set(captured):
     [
         (__file__, True),
         ("/home/me/opcheck_suite/tests/test_mine.py", True),
-        ("/tmp/ipykernel_12/345.py", True),
+        (os.path.join(tempfile.gettempdir(), "ipykernel_12", "345.py"), True),
         ("<stdin>", True),
         (os.path.join(os.path.dirname(graphbreaks.__file__), "compiling.py"), False),
         (torch.__file__, False),

@@ -27,8 +27,8 @@ ARROWS = {
     "specs": ("specs", "tool registry model"),
     "check": ("checks", "context tool registry"),
     "tool": (
-        "compare compiling devices elsewhere fakes graphbreaks guarding inductor inputs memory ops reserved situations"
-        " state",
+        "compare compiling devices elsewhere fakes graphbreaks guarding inductor inputs memory ops places reserved"
+        " situations state",
         "registry model",
     ),
     "options": ("options", "registry model"),
