@@ -158,6 +158,15 @@ class Context:
 
         return self.memo("samples", make)
 
+    def alone(self, samples: list[Case]) -> Context:
+        """A context for the same op in which nothing has been run, with other cases for samples.
+
+        Runs are remembered by the names of sample and variant, which smaller versions of a sample share with it.
+        """
+        own = Context(self.spec, self.info, device=self.device, dtype=self.dtype, seed=self.seed, tier=self.tier)
+        own.memo("samples", lambda: samples)
+        return own
+
     @property
     def given_for_cpu(self) -> bool:
         """Whether the spec holds samples as they are, on the CPU, and not a function that makes them for a device."""

@@ -291,14 +291,7 @@ def _readable(output: str) -> str:
 
 def _child(serve: Serve, command_read: int, event_write: int, capture: int, close: set[int]) -> None:
     """Never returns: the forked copy of the parent ends here, without its clean-up handlers."""
-    status = 70
-
-    def send(event: dict[str, Any]) -> None:
-        data = json.dumps(event).encode() + b"\n"
-        while data:
-            data = data[os.write(events, data) :]
-
-    events = event_write
+    status, events = 70, event_write
     try:
         os.setpgid(0, 0)  # a group of its own, so that what it starts ends with it
         _end_with_parent()
@@ -324,7 +317,7 @@ def _child(serve: Serve, command_read: int, event_write: int, capture: int, clos
 
         with contextlib.suppress(BaseException):
             os.write(capture, traceback.format_exc().encode())
-            send({"broken": traceback.format_exc()})  # the parent cannot tell it from an exit of the op's
+            _write(events, {"broken": traceback.format_exc()})  # the parent cannot tell it from an exit of the op's
     finally:
         os._exit(status)
 

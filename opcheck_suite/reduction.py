@@ -61,7 +61,7 @@ def smallest_death(ctx: Context, sample: Case) -> Case | None:
 
     def dies(value: Any) -> bool:
         made = _case(ctx, sample, value)
-        own = _alone(ctx, made)
+        own = ctx.alone([made])
 
         def work(send: isolate.Send) -> None:
             own.call_eager(made)
@@ -102,13 +102,6 @@ def _case(ctx: Context, sample: Case, value: Any) -> Case:
     return cases.of_sample(ctx.info, made, ctx.device)
 
 
-def _alone(ctx: Context, made: Case) -> Context:
-    """A context of its own, since runs are remembered by the name of the sample."""
-    own = Context(ctx.spec, ctx.info, device=ctx.device, dtype=ctx.dtype, seed=ctx.seed, tier=ctx.tier)
-    own.memo("samples", lambda: [made])
-    return own
-
-
 def _failing(
     ctx: Context, check: Check, sample: Case, case: Case, message: str, fails: Fails, value: Any
 ) -> tuple[Case, str, str] | None:
@@ -117,7 +110,7 @@ def _failing(
         made = _case(ctx, sample, value)
     except (UsageError, specs.SpecError):  # it is no sample: nothing is said of the op
         return None
-    own = _alone(ctx, made)
+    own = ctx.alone([made])
     if not check.failing_samples and own.attempt(made) is None:
         return None
     for one in own.variants(made, case.group) if case.group else [made]:

@@ -52,11 +52,9 @@ def shrink(ctx: Context, check: Check, sample: Case, case: Case, message: str, f
         return None  # a copy of a process cannot use the GPU that the process uses
 
     def work(send: isolate.Send) -> None:
-        # With a context of its own for each: runs are remembered by the names of sample and variant, which stay.
         def holds(changes: dict[int, int]) -> bool:
             made = _made(base, case, changes)
-            own = Context(ctx.spec, ctx.info, device=ctx.device, dtype=ctx.dtype, seed=ctx.seed, tier=ctx.tier)
-            own.memo("samples", lambda: ctx.samples)
+            own = ctx.alone(ctx.samples)
             if made is None or own.attempt(made) is None:
                 return False
             failed = fails(own, made)

@@ -38,9 +38,3 @@ def derive(case: Case, group: str, *, tier: Tier = Tier.FULL) -> list[Case]:
     """The variants of a sample in one group for runs of a tier, those most likely to show a fault first."""
     groups()
     return [made for least, generator in _GROUPS[group] if tier.includes(least) for made in generator(case)]
-
-
-def least_tier(group: str) -> Tier:
-    """The first tier in which the group has variants."""
-    groups()
-    return min((least for least, _ in _GROUPS[group]), key=list(Tier).index)
