@@ -58,6 +58,8 @@ class Death:
 
     how: str
     timed_out: bool
+    by_signal: bool
+    """Whether a signal ended it that this process did not send, as memory that was overwritten makes happen."""
     output: str
     """The end of what it wrote to stdout and stderr, with the stack that faulthandler printed."""
 
@@ -177,7 +179,7 @@ class Child:
         self._capture.seek(max(0, size - _READ_BACK))
         output = _readable(self._capture.read().decode(errors="replace"))[-_KEPT:]
         self.close()
-        return Death(how, timed_out, output)
+        return Death(how, timed_out, code < 0 and self._killed_for is None, output)
 
     def _reap(self) -> None:
         """Wait for the child, killing it if it does not go by itself."""

@@ -86,9 +86,7 @@ def _race(ctx: Context, case: Case) -> Trouble | None:
             calls = _calls(ctx, one, len(lanes), most)
         except OpRaised:  # on what it took before
             raise NotThreads from None
-        ctx.announce("threads", one)
         trouble = _Round(ctx, lanes, calls).at_once(pauses)
-        ctx.announce("check", case)
         if trouble is not None:
             if _Round(ctx, lanes, calls).in_turn() is not None:
                 raise NotThreads
@@ -164,6 +162,7 @@ class _Round:
                 sys.settrace(None)
 
         threads = [threading.Thread(target=work, args=(n,), daemon=True) for n in range(len(self._lanes))]
+        self._ctx.announce("threads", self._lanes[0].case)
         interval = sys.getswitchinterval()
         sys.setswitchinterval(1e-6)  # Python's own turn is 5 ms, many calls long
         try:
@@ -175,6 +174,7 @@ class _Round:
                 self._ctx.synchronize()
         finally:
             sys.setswitchinterval(interval)
+        self._ctx.announce("check", self._lanes[0].case)
         return self._trouble()
 
     def in_turn(self) -> Trouble | None:
@@ -253,8 +253,10 @@ def _steps(ctx: Context, case: Case) -> int:
         sys.settrace(None)
 
     thread = threading.Thread(target=work)  # where no debugger traces
+    ctx.announce("threads", case)
     thread.start()
     thread.join()
+    ctx.announce("check", case)
     return counted.taken
 
 

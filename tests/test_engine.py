@@ -374,6 +374,14 @@ def one_by_one():
     return run(*_several())
 
 
+def test_a_death_in_threads_is_blamed_on_the_op_when_it_comes_back(tmp_path, monkeypatch):
+    monkeypatch.setattr(harness_ops, "died_once", tmp_path / "died")
+    report = run(spec("dies_once_in_threads"), spec("dies_in_threads"), checks=("values.threads",))
+    assert harness_ops.died_once.exists()
+    assert bad(report) == [("values.threads", "small", "crash")]
+    assert report.bad[0].message.startswith("the op, called from several threads at once on small: it died of SIGABRT")
+
+
 def test_two_jobs_give_the_verdicts_of_one(one_by_one):
     two = run(*_several(), jobs=2)
     assert verdicts(two) == verdicts(one_by_one)
