@@ -123,3 +123,27 @@ def test_a_report_that_cannot_be_written_after_all_is_told_beside_the_results(sc
     assert "verdict  clean" in out
     assert err.splitlines()[-1] == "opcheck: 'r.json' cannot be written: No space left on device"
     assert os.listdir(scratch) == []
+
+
+def test_samples_are_chosen_by_name_or_glob(scratch, fixtures, capsys):
+    words = ["run", str(fixtures / "mixed_specs.py"), "--ops", "suite_mixed::clean", "--checks", "values.reference"]
+
+    def samples(*names: str) -> set[str]:
+        cli.main([*words, *(w for name in names for w in ("--sample", name)), "--report", "r.json"])
+        capsys.readouterr()
+        results = json.loads((scratch / "r.json").read_text())["results"]
+        return {r["sample"] for r in results if r["outcome"] == "pass"}
+
+    assert samples() == {"ones", "row"}
+    assert samples("row") == {"row"}
+    assert samples("o*") == {"ones"}
+    assert samples("ones", "r?w") == {"ones", "row"}
+
+
+def test_a_sample_that_no_op_has_is_not_a_clean_run(fixtures, capsys):
+    words = ["run", str(fixtures / "clean_specs.py"), "--checks", "values.runs", "--sample", "nosuch"]
+    assert cli.main(words) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("opcheck: no sample is called 'nosuch'")
+    assert len(err.splitlines()) == 1
