@@ -26,11 +26,15 @@ import torch
 from opcheck_suite import check_op, engine, specs
 from opcheck_suite.checks.opcheck.utils import UTILS
 from opcheck_suite.inputs import cases
+from opcheck_suite.model import FAMILIES
 from reference_ops.broken import faults
 from reference_ops.python.specs import SPECS
 
 #: What opcheck runs when it is not told.
 DEFAULT = ("test_schema", "test_autograd_registration", "test_faketensor", "test_aot_dispatch_dynamic")
+
+#: Families that do not run a compiler. opcheck's last util does, on the op alone.
+OTHERS = tuple(family for family in FAMILIES if family not in ("compile", "export"))
 
 
 def main() -> None:
@@ -46,6 +50,7 @@ def main() -> None:
         "opcheck, default utils": lambda e: opcheck(e, DEFAULT),
         "opcheck, all utils": lambda e: opcheck(e, UTILS),
         "tier quick": lambda e: suite(e, "quick"),
+        "tier standard, without compile and export": lambda e: suite(e, "standard", OTHERS),
         "tier standard": lambda e: suite(e, "standard"),
     }
     good = [specs.entries([s])[0] for s in SPECS[: args.ops]]
@@ -102,9 +107,9 @@ def opcheck(entry: specs.Entry, utils: tuple[str, ...]) -> bool:
     return True
 
 
-def suite(entry: specs.Entry, tier: str) -> bool:
+def suite(entry: specs.Entry, tier: str, checks: tuple[str, ...] = ()) -> bool:
     """Whether the suite finds nothing bad or worth a warning."""
-    report = check_op(entry.spec, tier=tier, isolate="never", strict=True)
+    report = check_op(entry.spec, tier=tier, checks=checks, isolate="never", strict=True)
     return all(r.outcome not in ("fail", "warn", "crash", "timeout", "xpass", "error") for r in report.results)
 
 

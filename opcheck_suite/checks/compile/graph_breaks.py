@@ -12,8 +12,8 @@ from opcheck_suite.registry import check
         "switched on."
     ),
     why=(
-        "At a break, compiled code returns to Python: kernels are not fused across it, and fullgraph=True and export "
-        "fail."
+        "At a break, compiled code returns to Python: kernels are not fused across it. fullgraph=True fails, and so "
+        "does torch.export with strict=True, which traces in the same way."
     ),
     fix=(
         "Read the reason: usually the fake kernel is missing or reads data, or the call goes through a Python wrapper "
