@@ -21,6 +21,7 @@ from opcheck_suite import devices as machine
 from opcheck_suite.model import Outcome, Report, Result, Tier, Unit
 from opcheck_suite.options import RunOptions
 from opcheck_suite.registry import UsageError, did_you_mean
+from opcheck_suite.results import expect, of_row, unavailable
 from opcheck_suite.session import Row, Session
 
 #: Called with every result as it comes in, and with the unit that it belongs to when that unit is finished.
@@ -240,7 +241,7 @@ class Runner:
         if entry.info is None:
             missing: list[Result | Unit] = []
             for unit in queue:
-                missing += [*_unavailable(entry, unit, self.plan.options), unit]
+                missing += [*unavailable(entry, unit, self.plan.options), unit]
             return missing
         if self.isolated:
             return None
@@ -249,7 +250,7 @@ class Runner:
             self._sessions[name] = Session(entry, seed=chosen.seed, tier=Tier(chosen.tier), only=chosen.sample)
         events: list[Result | Unit] = []
         for unit in queue:
-            rows = [_result(unit, row) for row in self._sessions[name].run(unit)]
+            rows = [of_row(unit, row) for row in self._sessions[name].run(unit)]
             events += [*expect(entry, rows), unit]
         return events
 
@@ -351,7 +352,7 @@ class _Job:
             self._broken = event["broken"]
         elif "row" in event:
             row = Row(**event["row"] | {"outcome": Outcome(event["row"]["outcome"])})
-            self._results.append(_result(self._queue[0], row))
+            self._results.append(of_row(self._queue[0], row))
             self._done.add(row.sample)
             self._step_started = time.perf_counter()
         else:
@@ -387,7 +388,7 @@ class _Job:
             yield from self._finish()
             return
         if what in ("", "samples") and self._last_call and not self._fresh and self._deaths < _MOST_DEATHS:
-            self._results.append(_result(unit, self._late(death)))
+            self._results.append(of_row(unit, self._late(death)))
             self._command()
             return
         if what in ("", "samples"):
@@ -434,7 +435,7 @@ class _Job:
         return Row("", outcome, f"{text}\ncall    {call}", time.perf_counter() - self._step_started, 1, death.output)
 
     def _record(self, unit: Unit, row: Row) -> None:
-        self._results.append(_result(unit, row))
+        self._results.append(of_row(unit, row))
         self._done.add(row.sample)
 
     def check_limits(self) -> None:
@@ -457,49 +458,3 @@ class _Job:
         if self.child is not None:
             self.child.kill()
             self.child = None
-
-
-def _result(unit: Unit, row: Row) -> Result:
-    return Result(
-        op=unit.op,
-        check=unit.check,
-        device=unit.device,
-        dtype=unit.dtype,
-        sample=row.sample,
-        outcome=row.outcome,
-        message=row.message,
-        seconds=row.seconds,
-        cases=row.cases,
-        detail=row.detail,
-    )
-
-
-def _unavailable(entry: specs.Entry, unit: Unit, options: RunOptions) -> list[Result]:
-    """The result of a unit whose op this machine cannot have."""
-    capability, reason = next(iter(entry.spec.unavailable.items()))
-    if capability in options.require:
-        text = f"--require {capability}: {reason}"
-        return [_result(unit, Row("", Outcome.ERROR, text))]
-    return [_result(unit, Row("", Outcome.SKIP, reason))]
-
-
-def expect(entry: specs.Entry, results: list[Result]) -> list[Result]:
-    """Results of one unit with the spec's expected failures taken into account.
-
-    A bad result of a check that is expected to fail is an ``xfail``. When none of the unit's results is bad, those that
-    passed are an ``xpass``: the entry should go.
-    """
-    if not results or (reason := entry.spec.expected_failures.get(results[0].check)) is None:
-        return results
-    expected = (Outcome.FAIL, Outcome.CRASH, Outcome.TIMEOUT, Outcome.WARN)
-    if any(r.outcome in expected for r in results):
-        return [
-            dataclasses.replace(r, outcome=Outcome.XFAIL, message=f"{reason}\n{r.message}")
-            if r.outcome in expected
-            else r
-            for r in results
-        ]
-    text = f"expected to fail ({reason}), but passes: remove it from expected_failures"
-    return [
-        dataclasses.replace(r, outcome=Outcome.XPASS, message=text) if r.outcome is Outcome.PASS else r for r in results
-    ]

@@ -16,7 +16,7 @@ ROOT = pathlib.Path(opcheck_suite.__file__).parent
 ARROWS = {
     "door": ("cli plugin api documents", "tool engine breaks report specs isolate options registry model"),
     "breaks": ("breaks", "specs tool registry model"),
-    "engine": ("engine audit", "session isolate specs options tool registry model"),
+    "engine": ("engine audit results", "session isolate specs options tool registry model"),
     "report": ("reports progress", "registry model"),
     "session": ("session reduction shrinking", "context specs tool registry isolate model"),
     "context": (
