@@ -10,11 +10,14 @@ from typing import Any
 
 import torch
 
-from opcheck_suite import compilepairs, compiling
+from opcheck_suite import compilepairs, compiling, fakes
 from opcheck_suite.compilepairs import Outcome
 from opcheck_suite.context import Context, Refused
 from opcheck_suite.inputs import sizes
 from opcheck_suite.inputs.cases import Case
+
+#: A guard on an integer argument; one on a size calls ``size()``.
+_NUMBER = re.compile(r"\w+(\[[^\]]+\])* == -?\d+")
 
 #: How many other sizes are tried.
 _OTHERS = 3
@@ -55,10 +58,32 @@ def resized(ctx: Context, case: Case) -> list[Case]:
 
 def _accepted(ctx: Context, case: Case) -> Iterator[Case]:
     for leading in (False, True):
-        found = [made for made in sizes.sweep(case, _OTHERS, leading=leading) if ctx.attempt(made) is not None]
+        found = [made for made in sizes.sweep(case, _OTHERS, leading=leading) if _accepts(ctx, case, made)]
         if len(found) > 1:
             yield from found
             return
+
+
+def _accepts(ctx: Context, case: Case, made: Case) -> bool:
+    """Whether eager takes a call at other sizes, and its backward, too, where the case has one."""
+    if ctx.attempt(made) is None:
+        return False
+    try:
+        return bool(compilepairs.eager(ctx, made).gradients) == bool(compilepairs.eager(ctx, case).gradients)
+    except Refused:
+        return False
+
+
+def of_sizes(case: Case, others: Sequence[Case], guards: Sequence[str]) -> list[str]:
+    """The guards that other sizes are to answer for.
+
+    Those on strides are not among them: other sizes come packed, and code for a strided sample is compiled again. Nor
+    are those on integers that changed with a size, unless the schema says that they are sizes (``SymInt``).
+    """
+    declared, before = fakes.declared_sizes(case.info), case.bound()
+    changed = {n for made in others for n, value in made.bound().items() if type(value) is int and value != before[n]}
+    numbers = bool(changed) and not changed & set(declared)
+    return [g for g in guards if "stride" not in g and not (numbers and _NUMBER.fullmatch(g))]
 
 
 def changed_dims(case: Case, other: Case) -> dict[str, list[int]]:

@@ -229,6 +229,37 @@ def _refuse(ctx: Any, grad: Tensor) -> Tensor:
 inference_only.register_fake(like)
 
 
+@torch.library.custom_op("broken_habits::norms", mutates_args=())
+def norms(points: Tensor, degree: int) -> tuple[Tensor, Tensor]:
+    """Norms of points in space to some degree, and the norms. What follows the first three coordinates is not read."""
+    length = points[:, :3].norm(dim=1)
+    return length**degree, length
+
+
+@norms.register_fake
+def _(points: Tensor, degree: int) -> tuple[Tensor, Tensor]:
+    return points.new_empty(points.shape[0]), points.new_empty(points.shape[0])
+
+
+def _keep_points(ctx: Any, inputs: tuple[Tensor, int], output: tuple[Tensor, Tensor]) -> None:
+    ctx.save_for_backward(inputs[0])
+    ctx.degree = inputs[1]
+
+
+def _slope(ctx: Any, high: Tensor, low: Tensor) -> tuple[Tensor, None]:
+    points = ctx.saved_tensors[0][:, :3]
+    length = points.norm(dim=1)
+    total = high * ctx.degree * length ** (ctx.degree - 1) + low
+    return (total / length).unsqueeze(1) * points, None
+
+
+norms.register_autograd(_slope, setup_context=_keep_points)
+
+
+def _points(device: str, dtype: torch.dtype | None) -> Iterator[Sample]:
+    yield Sample((normal(5, 3, device=device, dtype=dtype), 3), name="points and a degree")
+
+
 def _long_rows(device: str, dtype: torch.dtype | None) -> Iterator[Sample]:
     yield Sample((normal(3, 2000, device=device, dtype=dtype),), name="long rows")
 
@@ -252,5 +283,6 @@ SPECS = [
     ),
     OpSpec(single_only, samples=matrix, about="a dtype that the kernel has no instance for"),
     OpSpec(clipped, samples=_with_zeros, reference=torch.relu, about="a sample at which there is no derivative"),
+    OpSpec(norms, samples=_points, about="a number that happens to equal a size, which only backward holds fast"),
     OpSpec(inference_only, samples=matrix, about="a formula that refuses"),
 ]

@@ -77,8 +77,7 @@ def _sizes(ctx, case):
             ctx.fail(f"calls with other sizes{how} raised {ctx.describe_error(sweep.trace.error)}\nat      {at}")
         if alike and (text := sweeps.difference(ctx, cases, sweep)):
             ctx.fail(f"other sizes{how} give another result: {text}")
-        # The other sizes come packed: code for a strided sample is compiled again, and not because of a size.
-        told = [g for g in sweep.guards if "stride" not in g]
+        told = sweeps.of_sizes(case, others, sweep.guards)
         if len(told) > allowed and not warning:
             guards = "\n".join(f"guard   {g}" for g in told[allowed:])
             warning = f"{_recompiled(others, sweep)}{how}\n{guards}"
