@@ -24,7 +24,7 @@ from unittest import mock
 import torch
 import torch.export
 
-from opcheck_suite import compilepairs, compiling, fakes, ops
+from opcheck_suite import compilepairs, compiling, fakes, ops, surroundings
 from opcheck_suite.context import Context, describe_error
 from opcheck_suite.inputs import tensors
 from opcheck_suite.inputs.cases import Case
@@ -268,13 +268,16 @@ def other_sizes(ctx: Context, case: Case, program: Program) -> list[Case]:
     """The case at other sizes, where a program can be held against the op.
 
     The op and its fake kernel accept them, the program has what differs as input, there are as many outputs, and the
-    values do not depend on what was in memory, which is for ``values.unwritten`` to report.
+    values do not depend on what was in memory, which is for ``values.unwritten`` to report, nor on what lies around
+    the arguments.
     """
     count = len(_tensors(ctx.require(case).outputs))
 
     def usable(made: Case) -> bool:
         run = ctx.attempt(made) if program.takes(made) else None
         if run is None or ctx.fake(made).error is not None or len(_tensors(run.outputs)) != count:
+            return False
+        if surroundings.reads_beyond(ctx, made):
             return False
         poisoned = ctx.poisoned(made) if ctx.deterministic else run
         return poisoned.error is not None or ctx.compare(poisoned.results(), run.results()) is None

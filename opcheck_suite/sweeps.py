@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from opcheck_suite import compilepairs, compiling, fakes
+from opcheck_suite import compilepairs, compiling, fakes, surroundings
 from opcheck_suite.compilepairs import Outcome
 from opcheck_suite.context import Context, Refused
 from opcheck_suite.inputs import sizes
@@ -65,8 +65,8 @@ def _accepted(ctx: Context, case: Case) -> Iterator[Case]:
 
 
 def _accepts(ctx: Context, case: Case, made: Case) -> bool:
-    """Whether eager takes a call at other sizes, and its backward, too, where the case has one."""
-    if ctx.attempt(made) is None:
+    """Whether eager takes a call at other sizes, reads nothing else, and has a backward where the case has one."""
+    if ctx.attempt(made) is None or surroundings.reads_beyond(ctx, made):
         return False
     try:
         return bool(compilepairs.eager(ctx, made).gradients) == bool(compilepairs.eager(ctx, case).gradients)

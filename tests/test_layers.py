@@ -21,7 +21,7 @@ ARROWS = {
     "session": ("session reduction shrinking", "context specs tool registry isolate model"),
     "context": (
         "context alternatives compilepairs costs exporting fakepairs gradients layoutpairs mapped programs pykernel"
-        " rounding signatures sweeps threaded",
+        " rounding signatures surroundings sweeps threaded",
         "specs tool model",
     ),
     "specs": ("specs", "tool registry model"),
