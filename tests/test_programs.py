@@ -122,17 +122,20 @@ def outcome(op, args, check, **claims) -> tuple[str, str]:
     return result.outcome.value, result.message
 
 
-def test_an_op_that_inductor_replaces_is_not_opaque():
+def test_an_op_that_inductor_replaces_is_not_opaque_where_that_is_claimed():
     from torch._inductor import lowering
 
     inlined = lowering.lowerings[torch.ops.aten.neg.default]
     lowering.lowerings[ops.twice] = lambda x: inlined(x)
     try:
-        got, message = outcome(ops.twice, (matrix(),), "compile.opaque")
+        got, message = outcome(ops.twice, (matrix(),), "compile.opaque", opaque=True)
+        unclaimed = [outcome(ops.twice, (matrix(),), check) for check in ("compile.opaque", "compile.layout")]
     finally:
         del lowering.lowerings[ops.twice]
     assert got == "fail"
     assert message.startswith("a function that calls the op once has it 0 times in the code of Inductor")
+    assert [word for word, _ in unclaimed] == ["skip", "skip"]
+    assert all("lowering" in reason for _, reason in unclaimed)
     assert outcome(ops.twice, (matrix(),), "compile.opaque")[0] == "pass"
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import torch
 
+from opcheck_suite.inputs import relations
 from opcheck_suite.inputs.cases import Case
 from opcheck_suite.inputs.dtypes import floating
 from opcheck_suite.inputs.variants import variant
@@ -22,6 +23,26 @@ def _plain(case: Case) -> Iterator[Case]:
         yield case.replace({n: -t.detach().abs() - 1 for n, t in chosen}, variant="all negative", group="content")
         yield case.replace({n: t.detach().abs() + 1 for n, t in chosen}, variant="all positive", group="content")
         yield case.replace({n: torch.zeros_like(t) for n, t in chosen}, variant="all zero", group="content")
+
+
+@variant("content", tier="standard")
+def _one_group(case: Case) -> Iterator[Case]:
+    """All rows in the first of the groups that an integer for each row puts them in, so that others have no member.
+
+    Each of these integers was there before, several times, so that it is valid again. Where others could have to agree
+    with it, there is no such case.
+    """
+    leaves = dict(case.leaves())
+    found = relations.kinds(case)
+    rows = {t.shape[0] for t in leaves.values() if t.dim() and t.is_floating_point()}
+    if list(found.values()) != [relations.Kind.POSITIONS]:
+        return
+    (name,) = found
+    given = leaves[name].detach()
+    values = given.reshape(-1).tolist()
+    if given.dim() == 1 and not case.writes(name) and len(values) in rows and 1 < len(set(values)) < len(values):
+        changed = torch.full_like(given, min(values), memory_format=torch.contiguous_format)
+        yield case.replace({name: changed}, variant=f"one group({name})", group="content")
 
 
 @variant("special", tier="standard")

@@ -8,6 +8,7 @@ reads memory that is not there, and proves nothing.
 
 from __future__ import annotations
 
+import collections
 import enum
 
 import torch
@@ -82,8 +83,20 @@ def _kind(t: torch.Tensor, together: list[list[int]], sizes: set[int]) -> Kind:
     if t.dim() == 1 and len(values) > 1 and sorted(values) == list(range(len(values))):
         return Kind.UNCLEAR if totals & sizes else Kind.ORDER
     if totals & sizes:
-        return Kind.COUNTS
+        return Kind.POSITIONS if _labels(values) else Kind.COUNTS
     return Kind.RISING if rising else Kind.POSITIONS
+
+
+def _labels(values: list[int]) -> bool:
+    """Whether integers look like the groups of as many rows, which add up to the number of rows by chance: 0, 1 and 2
+    do, equally often. Each group from zero has several members, and the last is not the second.
+    """
+    members = collections.Counter(values)
+    return (
+        sum(values) == len(values)
+        and sorted(members) == list(range(len(members)))
+        and (len(members) > 2 and min(members.values()) > 1)
+    )
 
 
 def ends(kind: Kind | None) -> bool:

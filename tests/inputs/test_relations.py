@@ -44,6 +44,19 @@ def test_values_say_what_integers_are(index, kind):
     assert relations.kinds(case(ROWS, index)) == {"index": kind}
 
 
+@pytest.mark.parametrize(
+    ("index", "kind"),
+    [
+        ([0, 1, 2, 0, 1, 2], Kind.POSITIONS),  # two rows in each of three groups
+        ([0, 2, 2, 0, 2, 0], Kind.COUNTS),
+        ([1, 1, 1, 1, 1, 1], Kind.COUNTS),
+        ([0, 1, 2, 3, 0, 0], Kind.COUNTS),
+    ],
+)
+def test_groups_whose_numbers_add_up_to_the_rows_by_chance_are_no_counts(index, kind):
+    assert relations.kinds(case(torch.zeros(6, 4), index)) == {"index": kind}
+
+
 def test_an_order_whose_sum_is_a_size_is_unclear():
     assert relations.kinds(case(torch.zeros(6, 2), [3, 0, 2, 1])) == {"index": Kind.UNCLEAR}
 

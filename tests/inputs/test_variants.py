@@ -351,6 +351,30 @@ def test_what_may_index_does_not_get_less_to_index_into():
     assert names(variants.derive(base, "resized")) == ["size 7(x dim 0)", "size 7(index dim 0)", both]
 
 
+def test_rows_of_all_groups_are_put_in_one():
+    (made,) = [
+        c
+        for c in variants.derive(case("indexed", torch.rand(5, 2), torch.tensor([1, 3, 1, 2, 3])), "content")
+        if c.variant == "one group(index)"
+    ]
+    assert made.args[1].tolist() == [1] * 5
+
+
+@pytest.mark.parametrize(
+    "index",
+    [
+        [1, 3, 2, 0, 4],  # each row has a place of its own
+        [1, 1, 1, 1, 1],
+        [1, 1, 2],  # not one for each row
+        [2, 0, 2, 0, 1],  # counts, which must add up
+        [0, 1, 1, 5, 5],  # offsets
+    ],
+)
+def test_integers_that_may_be_no_groups_stay(index):
+    found = variants.derive(case("indexed", torch.rand(5, 2), torch.tensor(index)), "content")
+    assert "one group(index)" not in names(found)
+
+
 def test_sizes_that_add_up_are_not_changed():
     base = case("two", torch.rand(6), torch.tensor(1.0), sizes=[2, 4])
     assert variants.derive(base, "resized") == []
