@@ -12,7 +12,7 @@ import torch
 
 from opcheck_suite import compilepairs, compiling, fakes, surroundings
 from opcheck_suite.compilepairs import Outcome
-from opcheck_suite.context import Context, Refused
+from opcheck_suite.context import Context, Refused, describe_error
 from opcheck_suite.inputs import sizes
 from opcheck_suite.inputs.cases import Case
 
@@ -41,6 +41,14 @@ def guard(text: str) -> str:
     """A guard as torch words it, without its number, the place in the code, and addresses, which differ by run."""
     line = re.sub(r"^\d+/\d+: ", "", text.splitlines()[0]).partition("  #")[0].strip()
     return re.sub(r", \d{9,}", "", line)
+
+
+def held(sweep: Sweep, *, dynamic: bool) -> str:
+    """What holds a size to one value, in torch's words; empty where nothing does."""
+    if "ConstraintViolationError" in type(sweep.trace.error).__name__:
+        assert sweep.trace.error is not None
+        return describe_error(sweep.trace.error)
+    return next(iter(specialised(sweep.guards, dynamic=dynamic)), "")
 
 
 def specialised(guards: Sequence[str], *, dynamic: bool) -> list[str]:
@@ -103,9 +111,13 @@ def run(
     backend: str,
     dynamic: bool | None,
     mark: Callable[[torch.Tensor, list[int]], None] | None = None,
+    gradients: bool = True,
 ) -> Sweep:
-    """Compile a call of the op, and call it on each case. ``mark`` is given the dimensions that change before."""
-    gradients = bool(compilepairs.eager(ctx, cases[0]).gradients)
+    """Compile a call of the op, and call it on each case. ``mark`` is given the dimensions that change before.
+
+    With ``gradients``, backward is compiled and run as well where the op has one.
+    """
+    gradients = gradients and bool(compilepairs.eager(ctx, cases[0]).gradients)
     dims = changed_dims(cases[0], cases[1])
     outcomes: list[Outcome] = []
 

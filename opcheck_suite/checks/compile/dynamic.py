@@ -66,10 +66,11 @@ def _sizes(ctx, case):
     marked = sweeps.run(ctx, cases, backend=backend, dynamic=True, mark=torch._dynamo.mark_dynamic)
     warning = ""
     for how, sweep, allowed in (("", plain, 1), (" with dynamic=True and mark_dynamic", marked, 0)):
-        held = sweeps.specialised(sweep.guards, dynamic=not allowed)
-        if held or "ConstraintViolationError" in type(sweep.trace.error).__name__:
-            told = held[0] if held else ctx.describe_error(sweep.trace.error)
-            ctx.fail(f"a size is held to one value{how}: {told}\n{_calls(cases)}")
+        if held := sweeps.held(sweep, dynamic=not allowed):
+            text = f"a size is held to one value{how}: {held}\n{_calls(cases)}"
+            if sweep is marked and backend != "eager" and not _holds(ctx, cases, backend):
+                ctx.warn(f"in backward, {text}")  # which may be a function of torch that takes plain integers
+            ctx.fail(text)
         if sweep.trace.error is not None and len(sweep.outcomes) < 2:
             ctx.not_exercised(f"the sample itself does not compile: {ctx.describe_error(sweep.trace.error)}")
         if sweep.trace.error is not None:
@@ -89,6 +90,17 @@ def _sizes(ctx, case):
         reason = ctx.describe_error(unbacked.trace.error).partition(" (unhinted")[0]
         notes.append(f"sizes cannot be unbacked: {reason}")
     return notes, warning
+
+
+def _holds(ctx, cases, backend):
+    """Whether a size is held to one value where backward is left out, too."""
+    import torch
+
+    from opcheck_suite import sweeps
+
+    mark = torch._dynamo.mark_dynamic
+    forward = sweeps.run(ctx, cases, backend=backend, dynamic=True, mark=mark, gradients=False)
+    return bool(sweeps.held(forward, dynamic=True))
 
 
 def _recompiled(others, sweep):
