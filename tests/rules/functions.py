@@ -1,0 +1,309 @@
+"""Python functions as people write them, as Hypothesis strategies: source text that is compiled."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import keyword
+import linecache
+import string
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from hypothesis import strategies as st
+from packaging.version import Version
+
+from tests.rules.oracle import PARAMETERS, RETURNS
+
+TORCH = Version(Version(torch.__version__).base_version)
+
+#: What a module that defines ops has imported.
+IMPORTS = """
+import collections.abc
+import typing
+from typing import List, Optional, Sequence, Tuple, Union
+
+import torch
+from torch import Tensor, device, dtype
+from torch.types import Number
+"""
+if torch.distributed.is_available():
+    IMPORTS += "from torch.distributed.distributed_c10d import GroupName\n"
+
+#: Simplest spelling first: examples shrink to it.
+SPELLINGS = {
+    "Tensor": ("Tensor", "torch.Tensor"),
+    "int": ("int", "torch.types._int"),
+    "float": ("float",),
+    "bool": ("bool",),
+    "str": ("str",),
+    "Number": ("Number", "torch.types.Number", "int | float | bool", "Union[bool, int, float]"),
+    "dtype": ("torch.dtype", "dtype"),
+    "device": ("torch.device", "device"),
+    "GroupName": ("GroupName", "torch.distributed.distributed_c10d.GroupName"),
+    "None": ("None",),
+}
+AROUND = {
+    "Optional": (
+        *("Optional[{}]", "{} | None", "Union[{}, None]"),
+        *("typing.Optional[{}]", "None | {}", "typing.Union[None, {}]"),
+    ),
+    "Sequence": (
+        *("list[{}]", "List[{}]", "Sequence[{}]"),
+        *("typing.List[{}]", "typing.Sequence[{}]", "collections.abc.Sequence[{}]"),
+    ),
+    "list": ("list[{}]", "List[{}]", "typing.List[{}]"),
+    "tuple": ("tuple[{}]", "Tuple[{}]", "typing.Tuple[{}]"),
+}
+#: The spellings of Python's own generics: these keep a quoted name as a string, where typing makes an object of it.
+BUILT_IN = ("list[", "tuple[", "collections.abc.")
+
+
+@functools.cache
+def imported() -> dict[str, Any]:
+    """The names of a module that has imported what it needs."""
+    names: dict[str, Any] = {}
+    exec(IMPORTS, names)
+    return names
+
+
+@dataclasses.dataclass(frozen=True)
+class Annotation:
+    """An annotation as it is written."""
+
+    text: str
+    #: The name it has, if it is defined above the function.
+    alias: str = ""
+    quoted: bool = False
+    #: Whether a name within the annotation is quoted.
+    inner: bool = False
+
+    def __str__(self) -> str:
+        text = self.alias or self.text
+        return repr(text) if self.quoted else text
+
+
+@dataclasses.dataclass(frozen=True)
+class Parameter:
+    name: str
+    meaning: str
+    annotation: Annotation | None
+    #: Source text.
+    default: str | None = None
+    #: plain, keyword; and, refused by torch: positional, varargs, varkw
+    kind: str = "plain"
+
+    @property
+    def default_value(self) -> Any:
+        return eval(self.default or "None", dict(imported()))
+
+    def __str__(self) -> str:
+        text = {"varargs": "*", "varkw": "**"}.get(self.kind, "") + self.name
+        if self.annotation is not None:
+            text += f": {self.annotation}"
+        if self.default is not None:
+            text += f" = {self.default}"
+        return text
+
+
+@dataclasses.dataclass(frozen=True)
+class Function:
+    """A function, and what its author says that it mutates."""
+
+    parameters: tuple[Parameter, ...] = ()
+    #: The meaning; of each part where a tuple is returned.
+    returns: str | tuple[str, ...] = "None"
+    returned: Annotation | None = Annotation("None")
+    mutates: str | tuple[str, ...] = ()
+    #: What holds the names that are mutated.
+    given_as: Callable[[Any], Any] = tuple
+    op_name: str | None = None
+    #: `from __future__ import annotations`
+    postponed: bool = False
+    #: Whether the module has imported what the annotations name.
+    imports: bool = True
+
+    @property
+    def source(self) -> str:
+        annotations = [p.annotation for p in self.parameters] + [self.returned]
+        head = ["from __future__ import annotations"] * self.postponed
+        head += [f"{a.alias} = {a.text}" for a in annotations if a is not None and a.alias]
+        of_kind = {
+            kind: [str(p) for p in self.parameters if p.kind == kind]
+            for kind in ("positional", "plain", "varargs", "keyword", "varkw")
+        }
+        written = of_kind["positional"] + ["/"] * bool(of_kind["positional"]) + of_kind["plain"]
+        written += of_kind["varargs"] or ["*"] * bool(of_kind["keyword"])
+        written += of_kind["keyword"] + of_kind["varkw"]
+        arrow = "" if self.returned is None else f" -> {self.returned}"
+        body = f"def function({', '.join(written)}){arrow}:\n    RECEIVED.update(locals())\n    return RESULT\n"
+        return "\n".join([*head, body])
+
+    def build(self, received: dict[str, Any] | None = None, result: Any = None) -> Any:
+        """The function. What a call receives goes into a dictionary; it returns what is given here."""
+        names = dict(imported()) if self.imports else {}
+        names |= {"RECEIVED": {} if received is None else received, "RESULT": result, "__name__": "drawn"}
+        source, file = self.source, "<drawn function>"
+        linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
+        exec(compile(source, file, "exec", dont_inherit=True), names)
+        return names["function"]
+
+    def given(self) -> Any:
+        """The value for `mutates_args`."""
+        return self.mutates if isinstance(self.mutates, str) else self.given_as(self.mutates)
+
+    def __repr__(self) -> str:
+        mutates = "" if self.mutates == () else f"# mutates {self.mutates!r}, as {self.given_as.__name__}\n"
+        return f"\n{mutates}{self.source}"
+
+
+# -- annotations
+
+VERSIONED = [meaning for meaning, row in PARAMETERS.items() if TORCH >= Version(row.versions.removeprefix(">="))]
+MEANINGS = [meaning for meaning in VERSIONED if "GroupName" not in meaning or torch.distributed.is_available()]
+
+
+@functools.cache
+def spellings(meaning: str) -> st.SearchStrategy[str]:
+    head, _, rest = meaning.partition("[")
+    if not rest:
+        return st.sampled_from(SPELLINGS[head])
+    return st.builds(str.format, st.sampled_from(AROUND[head]), spellings(rest.removesuffix("]")))
+
+
+@functools.cache
+def annotations(meaning: str, number: int | str, *, inside: bool) -> st.SearchStrategy[Annotation]:
+    """A meaning spelled in some way: plain, quoted, with a quoted name inside, or by a name given to it above."""
+    text = spellings(meaning)
+    ways = [
+        st.builds(Annotation, text),
+        st.builds(Annotation, text, quoted=st.just(True)),
+        st.builds(Annotation, text, alias=st.just(f"Alias{number}")),
+    ]
+    head, _, rest = meaning.partition("[")
+    if rest and inside:
+        around = st.sampled_from([a for a in AROUND[head] if "|" not in a])
+        inner = spellings(rest.removesuffix("]")).map(repr)
+        ways.append(st.builds(Annotation, st.builds(str.format, around, inner), inner=st.just(True)))
+    return st.one_of(ways)
+
+
+# -- values
+
+INT64 = st.integers(-(2**63), 2**63 - 1)
+VALUES: dict[str, st.SearchStrategy[Any]] = {
+    "Tensor": st.integers(0, 2).map(torch.arange),
+    "int": INT64,
+    "float": st.floats(),
+    "bool": st.booleans(),
+    "str": st.text(max_size=4),
+    "Number": st.one_of(INT64, st.floats(), st.booleans()),
+    "dtype": st.sampled_from([torch.float32, torch.int64, torch.bool]),
+    "device": st.sampled_from(["cpu", "cuda:1", "meta"]).map(torch.device),
+    "GroupName": st.just("0"),
+    "None": st.none(),
+}
+
+
+@functools.cache
+def values(meaning: str) -> st.SearchStrategy[Any]:
+    """Arguments for a parameter, or results."""
+    head, _, rest = meaning.partition("[")
+    if not rest:
+        return VALUES[head]
+    inner = values(rest.removesuffix("]"))
+    if head == "Optional":
+        return st.one_of(st.none(), inner)
+    found = st.lists(inner, max_size=2)
+    return found if head == "list" else st.one_of(found, found.map(tuple))
+
+
+def _spelled(value: float) -> str:
+    return repr(value) if value - value == 0 else f"float('{value}')"
+
+
+#: Source text of defaults.
+TEXTS: dict[str, st.SearchStrategy[str]] = {
+    "int": st.one_of(INT64, st.integers()).map(repr),
+    "float": st.one_of(st.floats().map(_spelled), st.integers(-9, 9).map(repr)),
+    "bool": st.booleans().map(repr),
+    "str": st.one_of(st.text(string.ascii_letters), st.text("ab1 .,=()[]\"'\\\n\té", max_size=5)).map(repr),
+    "Number": st.one_of(INT64.map(repr), st.floats().map(_spelled), st.booleans().map(repr)),
+    "dtype": st.sampled_from(["torch.float32", "torch.int64", "torch.bool", "torch.bfloat16", "torch.complex64"]),
+    "device": st.sampled_from(["torch.device('cpu')", "torch.device('cuda:1')"]),
+    "GroupName": st.just("GroupName('0')"),
+}
+#: torch takes None as the default of what is optional only, and no list.
+DEFAULTED = [m for m in PARAMETERS if m in TEXTS or m.startswith("Optional")]
+
+
+@functools.cache
+def defaults(meaning: str) -> st.SearchStrategy[str | None]:
+    if meaning not in DEFAULTED:
+        return st.none()
+    inner = meaning.removeprefix("Optional[").removesuffix("]")
+    texts = [st.just("None")] if meaning.startswith("Optional") else []
+    return st.one_of(st.none(), *texts, *([TEXTS[inner]] if inner in TEXTS else []))
+
+
+# -- functions
+
+NAMES = st.one_of(
+    st.sampled_from(["x", "y", "weight", "n"]),
+    st.sampled_from(["self", "out", "dtype", "device", "int", "Tensor", "a0", "_", "é", "NoneType", "from_", "inf"]),
+    st.from_regex(r"[a-z_][a-z0-9_]{0,5}", fullmatch=True).filter(lambda n: not keyword.iskeyword(n)),
+)
+
+
+@st.composite
+def parameters(draw: Any, name: str, *, inside: bool) -> Parameter:
+    meaning = draw(st.sampled_from(MEANINGS))
+    annotation = draw(annotations(meaning, name, inside=inside))
+    return Parameter(name, meaning, annotation, draw(defaults(meaning)), draw(st.sampled_from(["plain", "keyword"])))
+
+
+@st.composite
+def returns(draw: Any, *, inside: bool) -> tuple[str | tuple[str, ...], Annotation]:
+    number = draw(st.sampled_from([None, 0, 1, 2, 3]))
+    meanings = [m for m in RETURNS if m != "None"]
+    if number is None:
+        return "None", draw(annotations("None", "Returned", inside=False))
+    if number == 0:
+        meaning = draw(st.sampled_from(meanings))
+        return meaning, draw(annotations(meaning, "Returned", inside=inside))
+    parts = tuple(draw(st.sampled_from(meanings)) for _ in range(number))
+    texts = [draw(spellings(part)) for part in parts]
+    inner = inside and draw(st.booleans())
+    if inner:
+        texts[0] = repr(texts[0])
+    text = draw(st.sampled_from(AROUND["tuple"])).format(", ".join(texts))
+    if inner:
+        return parts, Annotation(text, inner=True)
+    return parts, draw(
+        st.sampled_from([Annotation(text), Annotation(text, quoted=True), Annotation(text, "AliasReturned")])
+    )
+
+
+@st.composite
+def functions(draw: Any, *, inside: bool = False) -> Function:
+    """Functions whose schema can be inferred; ``inside``: with quoted names within annotations, too, and
+    `mutates_args` that can be read once."""
+    names = draw(st.lists(NAMES, max_size=4, unique=True))
+    found = [draw(parameters(name, inside=inside)) for name in names]
+    plain = [p for p in found if p.kind == "plain"]
+    # Python wants those without a default first
+    ordered = [p for p in plain if p.default is None] + [p for p in plain if p.default is not None]
+    ordered += [p for p in found if p.kind == "keyword"]
+    tensors = [p.name for p in ordered if "Tensor" in p.meaning]
+    subsets = st.lists(st.sampled_from(tensors), unique=True).map(tuple) if tensors else st.just(())
+    meaning, returned = draw(returns(inside=inside))
+    return Function(
+        parameters=tuple(ordered),
+        returns=meaning,
+        returned=returned,
+        mutates=draw(st.one_of(subsets, st.just("unknown"))),
+        given_as=draw(st.sampled_from([tuple, list, set, dict.fromkeys, *([iter] if inside else [])])),
+        op_name=draw(st.sampled_from([None, "probe"])),
+        postponed=draw(st.booleans()),
+    )
