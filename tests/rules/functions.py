@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import keyword
+import itertools
 import linecache
 import string
 from collections.abc import Callable
@@ -160,7 +160,7 @@ class Function:
 
 # -- annotations
 
-VERSIONED = [meaning for meaning, row in PARAMETERS.items() if TORCH >= Version(row.versions.removeprefix(">="))]
+VERSIONED = [meaning for meaning, row in PARAMETERS.items() if Version(row.versions.removeprefix(">=")) <= TORCH]
 MEANINGS = [meaning for meaning in VERSIONED if "GroupName" not in meaning or torch.distributed.is_available()]
 
 
@@ -173,13 +173,13 @@ def spellings(meaning: str) -> st.SearchStrategy[str]:
 
 
 @functools.cache
-def annotations(meaning: str, number: int | str, *, inside: bool) -> st.SearchStrategy[Annotation]:
+def annotations(meaning: str, *, inside: bool) -> st.SearchStrategy[Annotation]:
     """A meaning spelled in some way: plain, quoted, with a quoted name inside, or by a name given to it above."""
     text = spellings(meaning)
     ways = [
         st.builds(Annotation, text),
         st.builds(Annotation, text, quoted=st.just(True)),
-        st.builds(Annotation, text, alias=st.just(f"Alias{number}")),
+        st.builds(Annotation, text, alias=st.just("Alias")),
     ]
     head, _, rest = meaning.partition("[")
     if rest and inside:
@@ -191,14 +191,15 @@ def annotations(meaning: str, number: int | str, *, inside: bool) -> st.SearchSt
 
 # -- values
 
+BOOLEANS = st.booleans()
 INT64 = st.integers(-(2**63), 2**63 - 1)
 VALUES: dict[str, st.SearchStrategy[Any]] = {
     "Tensor": st.integers(0, 2).map(torch.arange),
     "int": INT64,
     "float": st.floats(),
-    "bool": st.booleans(),
+    "bool": BOOLEANS,
     "str": st.text(max_size=4),
-    "Number": st.one_of(INT64, st.floats(), st.booleans()),
+    "Number": st.one_of(INT64, st.floats(), BOOLEANS),
     "dtype": st.sampled_from([torch.float32, torch.int64, torch.bool]),
     "device": st.sampled_from(["cpu", "cuda:1", "meta"]).map(torch.device),
     "GroupName": st.just("0"),
@@ -227,9 +228,9 @@ def _spelled(value: float) -> str:
 TEXTS: dict[str, st.SearchStrategy[str]] = {
     "int": st.one_of(INT64, st.integers()).map(repr),
     "float": st.one_of(st.floats().map(_spelled), st.integers(-9, 9).map(repr)),
-    "bool": st.booleans().map(repr),
+    "bool": BOOLEANS.map(repr),
     "str": st.one_of(st.text(string.ascii_letters), st.text("ab1 .,=()[]\"'\\\n\té", max_size=5)).map(repr),
-    "Number": st.one_of(INT64.map(repr), st.floats().map(_spelled), st.booleans().map(repr)),
+    "Number": st.one_of(INT64.map(repr), st.floats().map(_spelled), BOOLEANS.map(repr)),
     "dtype": st.sampled_from(["torch.float32", "torch.int64", "torch.bool", "torch.bfloat16", "torch.complex64"]),
     "device": st.sampled_from(["torch.device('cpu')", "torch.device('cuda:1')"]),
     "GroupName": st.just("GroupName('0')"),
@@ -249,61 +250,100 @@ def defaults(meaning: str) -> st.SearchStrategy[str | None]:
 
 # -- functions
 
-NAMES = st.one_of(
-    st.sampled_from(["x", "y", "weight", "n"]),
-    st.sampled_from(["self", "out", "dtype", "device", "int", "Tensor", "a0", "_", "é", "NoneType", "from_", "inf"]),
-    st.from_regex(r"[a-z_][a-z0-9_]{0,5}", fullmatch=True).filter(lambda n: not keyword.iskeyword(n)),
+#: Ordinary names, and some that mean something to somebody: to Python, to torch, to its parser.
+WORDS = (
+    *("x", "y", "weight", "n", "input", "out", "self", "other", "dtype", "device", "layout", "name", "op", "func"),
+    *("args", "kwargs", "int", "str", "Tensor", "SymInt", "Scalar", "inf", "nan", "true", "none", "a0", "a1", "_"),
+    *("__x", "x_", "X1", "from_", "match", "type", "print", "torch", "fork", "then", "é", "NoneType", "Alias"),
 )
 
 
-@st.composite
-def parameters(draw: Any, name: str, *, inside: bool) -> Parameter:
-    meaning = draw(st.sampled_from(MEANINGS))
-    annotation = draw(annotations(meaning, name, inside=inside))
-    return Parameter(name, meaning, annotation, draw(defaults(meaning)), draw(st.sampled_from(["plain", "keyword"])))
+@functools.cache
+def names(count: int) -> st.SearchStrategy[list[str]]:
+    return st.lists(st.sampled_from(WORDS), min_size=count, max_size=count, unique=True)
 
 
-@st.composite
+#: None, one result, or a tuple of some.
+RESULTS: list[str | tuple[str, ...]] = [
+    *RETURNS,
+    *(parts for size in (1, 2, 3) for parts in itertools.product([m for m in RETURNS if m != "None"], repeat=size)),
+]
+
+
+#: Strategies that are made once: making them costs more than drawing.
+PARAMETER_MEANINGS = st.sampled_from(MEANINGS)
+RESULT_MEANINGS = st.sampled_from(RESULTS)
+TUPLES = st.sampled_from(AROUND["tuple"])
+HOLDERS = st.sampled_from([tuple, list, set, dict.fromkeys])
+ONCE_TOO = st.sampled_from([tuple, list, set, dict.fromkeys, iter])
+MORE = st.sampled_from([False, True, True, True])
+SOMETIMES = st.sampled_from([False, False, True])
+#: Of the tensors: none, each that has a bit here, or all, because it is not known.
+MUTATED = st.one_of(st.integers(0, 15), st.none())
+WAYS = st.sampled_from([{}, {"quoted": True}, {"alias": "Alias"}])
+
+
+def parameter(draw: Any, *, inside: bool) -> Parameter:
+    """A parameter that has no name yet."""
+    meaning = draw(PARAMETER_MEANINGS)
+    annotation = draw(annotations(meaning, inside=inside))
+    return Parameter("", meaning, annotation, draw(defaults(meaning)), "keyword" if draw(BOOLEANS) else "plain")
+
+
+def with_name(parameter: Parameter, name: str) -> Parameter:
+    annotation = parameter.annotation
+    if annotation is not None and annotation.alias:
+        annotation = dataclasses.replace(annotation, alias=f"Alias{name}")
+    return dataclasses.replace(parameter, name=name, annotation=annotation)
+
+
 def returns(draw: Any, *, inside: bool) -> tuple[str | tuple[str, ...], Annotation]:
-    number = draw(st.sampled_from([None, 0, 1, 2, 3]))
-    meanings = [m for m in RETURNS if m != "None"]
-    if number is None:
-        return "None", draw(annotations("None", "Returned", inside=False))
-    if number == 0:
-        meaning = draw(st.sampled_from(meanings))
-        return meaning, draw(annotations(meaning, "Returned", inside=inside))
-    parts = tuple(draw(st.sampled_from(meanings)) for _ in range(number))
-    texts = [draw(spellings(part)) for part in parts]
-    inner = inside and draw(st.booleans())
-    if inner:
-        texts[0] = repr(texts[0])
-    text = draw(st.sampled_from(AROUND["tuple"])).format(", ".join(texts))
-    if inner:
-        return parts, Annotation(text, inner=True)
-    return parts, draw(
-        st.sampled_from([Annotation(text), Annotation(text, quoted=True), Annotation(text, "AliasReturned")])
-    )
+    meaning = draw(RESULT_MEANINGS)
+    if isinstance(meaning, str):
+        return meaning, draw(annotations(meaning, inside=inside))
+    texts = [draw(spellings(part)) for part in meaning]
+    if inside and draw(BOOLEANS):
+        return meaning, Annotation(draw(TUPLES).format(", ".join([repr(texts[0]), *texts[1:]])), inner=True)
+    return meaning, Annotation(draw(TUPLES).format(", ".join(texts)), **draw(WAYS))
 
 
 @st.composite
 def functions(draw: Any, *, inside: bool = False) -> Function:
-    """Functions whose schema can be inferred; ``inside``: with quoted names within annotations, too, and
-    `mutates_args` that can be read once."""
-    names = draw(st.lists(NAMES, max_size=4, unique=True))
-    found = [draw(parameters(name, inside=inside)) for name in names]
+    """Functions whose schema can be inferred; ``inside``: annotations with quotes within them, too, and what is
+    mutated given by an iterator."""
+    inside = inside and draw(SOMETIMES)
+    postponed = draw(BOOLEANS)
+    found: list[Parameter] = []
+    while len(found) < 4 and draw(MORE):
+        found.append(parameter(draw, inside=inside))
+    found = [with_name(p, name) for p, name in zip(found, draw(names(len(found))), strict=True)]
     plain = [p for p in found if p.kind == "plain"]
     # Python wants those without a default first
     ordered = [p for p in plain if p.default is None] + [p for p in plain if p.default is not None]
     ordered += [p for p in found if p.kind == "keyword"]
+    mutated = draw(MUTATED)
     tensors = [p.name for p in ordered if "Tensor" in p.meaning]
-    subsets = st.lists(st.sampled_from(tensors), unique=True).map(tuple) if tensors else st.just(())
-    meaning, returned = draw(returns(inside=inside))
-    return Function(
+    meaning, returned = returns(draw, inside=inside)
+    made = Function(
         parameters=tuple(ordered),
         returns=meaning,
         returned=returned,
-        mutates=draw(st.one_of(subsets, st.just("unknown"))),
-        given_as=draw(st.sampled_from([tuple, list, set, dict.fromkeys, *([iter] if inside else [])])),
-        op_name=draw(st.sampled_from([None, "probe"])),
-        postponed=draw(st.booleans()),
+        mutates="unknown" if mutated is None else tuple(n for bit, n in enumerate(tensors) if mutated >> bit & 1),
+        given_as=draw(ONCE_TOO if inside else HOLDERS),
+        op_name="probe" if draw(BOOLEANS) else None,
+        postponed=postponed,
+    )
+    return made if inside or not postponed else unquoted(made)
+
+
+def unquoted(function: Function) -> Function:
+    """The function with no annotation quoted: all are strings where they are postponed."""
+
+    def plain(annotation: Annotation | None) -> Annotation | None:
+        return annotation and dataclasses.replace(annotation, quoted=False)
+
+    return dataclasses.replace(
+        function,
+        parameters=tuple(dataclasses.replace(p, annotation=plain(p.annotation)) for p in function.parameters),
+        returned=plain(function.returned),
     )

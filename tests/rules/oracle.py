@@ -168,8 +168,6 @@ class Oracle:
         value = parameter.default_value
         if type(value).__name__ == "dtype":
             return self.dtypes[str(value).removeprefix("torch.")]
-        if type(value).__name__ == "device":
-            return str(value)
         if parameter.meaning == "float" and type(value) is int:
             return float(value)
         return value

@@ -1,0 +1,135 @@
+"""The properties of `torch.library.infer_schema`: each says in words what happens to a subject.
+
+The words before the colon tell the kind, the others what was seen.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from typing import Any
+
+import torch
+
+from tests.rules.functions import Function
+from tests.rules.oracle import ORACLE, Oracle
+from tests.rules.subjects import Call, Spoilt
+
+HOLDS = "holds"
+_number = itertools.count()
+
+
+def infer(function: Any, mutates: Any, op_name: str | None = None) -> str:
+    return torch.library.infer_schema(function, mutates_args=mutates, op_name=op_name)
+
+
+def inferred(function: Function, oracle: Oracle = ORACLE) -> str:
+    """The inferred schema is the oracle's."""
+    try:
+        schema = infer(function.build(), function.given(), function.op_name)
+    except ValueError as error:
+        return f"refused: {_said(error)}"
+    expected = oracle.schema(function)
+    return HOLDS if schema == expected else f"inferred: {schema}, not {expected}"
+
+
+def parsed(function: Function, oracle: Oracle = ORACLE) -> str:
+    """Torch's parser reads the inferred schema as it is meant, and reads again what it prints."""
+    text = infer(function.build(), function.given())
+    try:
+        schema = torch._C.parse_schema(f"probe::probe{text}")
+    except Exception as error:
+        return f"not parsed: {text}: {error}"
+    if wrong := _parsed_otherwise(schema, function, oracle):
+        return wrong
+    printed = str(schema)
+    try:
+        again = torch._C.parse_schema(printed)
+    except Exception as error:
+        return f"not parsed as printed: {printed}: {error}"
+    if wrong := _parsed_otherwise(again, function, oracle):
+        return f"printed, {wrong}"
+    return HOLDS if str(again) == printed else f"printed another way: {printed}, then {again}"
+
+
+def _parsed_otherwise(schema: Any, function: Function, oracle: Oracle) -> str | None:
+    arguments, wanted = schema.arguments, function.parameters
+    if [a.name for a in arguments] != [p.name for p in wanted]:
+        return f"other arguments: {schema}"
+    for argument, parameter in zip(arguments, wanted, strict=True):
+        if str(argument.real_type) != oracle.parsed(parameter):
+            return f"another type: {argument.real_type}, not {oracle.parsed(parameter)}"
+        if argument.kwarg_only != (parameter.kind == "keyword"):
+            return f"another kind: {schema}"
+        if argument.has_default_value() != (parameter.default is not None):
+            return f"a default too many or too few: {schema}"
+        if not same(argument.default_value, default := oracle.parsed_default(parameter)):
+            return f"another default: {argument.default_value!r}, not {default!r}"
+        alias = argument.alias_info
+        if (alias is not None and alias.is_write) != oracle.mutated(function, parameter):
+            return f"written or not: {schema}"
+    if (types := [str(r.real_type) for r in schema.returns]) != oracle.parsed_returns(function):
+        return f"other results: {types}, not {oracle.parsed_returns(function)}"
+    return None
+
+
+def taken(call: Call, oracle: Oracle = ORACLE) -> str:
+    """An op that is made of a function takes what the function takes, hands it on, and gives back what it returns."""
+    received: dict[str, Any] = {}
+    function = call.function.build(received, call.result)
+    name = f"op{next(_number)}"
+    library = torch.library.Library("suite_inferred", "FRAGMENT")
+    try:
+        try:
+            if call.how == "custom_op":
+                op = torch.library.custom_op(f"suite_inferred::{name}", function, mutates_args=call.function.given())
+                library = op._lib
+            else:
+                library.define(infer(function, call.function.given(), name))
+                library.impl(name, function, "CompositeExplicitAutograd")
+                op = getattr(torch.ops.suite_inferred, name)
+        except Exception as error:
+            return f"not defined: {error}"
+        try:
+            returned = op(*call.args, **call.kwargs)
+        except Exception as error:
+            return f"not called: {error}"
+    finally:
+        library._destroy()
+    for parameter, value in call.bound().items():
+        if not same(received[parameter], value):
+            return f"received otherwise: {parameter} is {received[parameter]!r}, not {value!r}"
+    return HOLDS if same(returned, call.result) else f"returned otherwise: {returned!r}, not {call.result!r}"
+
+
+def refused(spoilt: Spoilt, oracle: Oracle = ORACLE) -> str:
+    """What cannot be in a schema is refused with a ValueError that names it."""
+    try:
+        schema = infer(spoilt.function.build(), spoilt.function.given())
+    except ValueError as error:
+        said = _said(error)
+        return HOLDS if re.search(rf"\b{spoilt.named}\b", said) else f"not named: {said}"
+    except Exception as error:
+        return f"raised: {error!r}"
+    return f"accepted: {schema}"
+
+
+def _said(error: ValueError) -> str:
+    """The message without the signature at its end, where every name is."""
+    return str(error).partition("Got func with signature")[0].partition("The valid types are")[0]
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two values are equal in type and value; a tuple is as good as a list."""
+    if isinstance(one, torch.Tensor):
+        return isinstance(other, torch.Tensor) and torch.equal(one, other)
+    if isinstance(one, (list, tuple)):
+        alike = isinstance(other, (list, tuple)) and len(one) == len(other)
+        return alike and all(map(same, one, other))
+    if isinstance(one, float) and isinstance(other, float):
+        return repr(one) == repr(other) or (math.isnan(one) and math.isnan(other))
+    return type(one) is type(other) and one == other
+
+
+PROPERTIES = {"inferred": inferred, "parsed": parsed, "taken": taken, "refused": refused}
