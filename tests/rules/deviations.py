@@ -122,6 +122,16 @@ DEVIATIONS = (
         {"inferred": ("refused",)},
         some_annotation(lambda f, a: f.postponed and a.quoted),
         of("Tensor", Annotation("Tensor", quoted=True), postponed=True),
+        ">=2.10",
+    ),
+    Deviation(
+        "quoted and postponed, before 2.10",
+        "a quoted annotation below `from __future__ import annotations` raises AttributeError, of a parameter",
+        INFERENCE.format("v2.9.1", "127"),
+        {"inferred": ("raised", "refused")},
+        some_annotation(lambda f, a: f.postponed and a.quoted),
+        of("Tensor", Annotation("Tensor", quoted=True), postponed=True),
+        "<2.10",
     ),
     Deviation(
         "names not imported",

@@ -30,6 +30,8 @@ def inferred(function: Function, oracle: Oracle = ORACLE) -> str:
         schema = infer(function.build(), function.given(), function.op_name)
     except ValueError as error:
         return f"refused: {_said(error)}"
+    except Exception as error:
+        return f"raised: {error!r}"
     expected = oracle.schema(function)
     return HOLDS if schema == expected else f"inferred: {schema}, not {expected}"
 
