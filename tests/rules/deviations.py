@@ -24,7 +24,7 @@ CUSTOM_OPS = "https://github.com/pytorch/pytorch/blob/v2.13.0/torch/_library/cus
 PARSER = "https://github.com/pytorch/pytorch/blob/v2.13.0/torch/csrc/jit/frontend/function_schema_parser.cpp"
 LEXER = "https://github.com/pytorch/pytorch/blob/v2.13.0/torch/csrc/jit/frontend/lexer.h"
 PRINTER = "https://github.com/pytorch/pytorch/blob/v2.13.0/aten/src/ATen/core/function_schema.h"
-DISPATCH = "https://github.com/pytorch/pytorch/blob/v2.13.0/torch/csrc/utils/python_dispatch.cpp"
+DISPATCH = "https://github.com/pytorch/pytorch/blob/v2.13.0/torch/csrc/autograd/python_variable.cpp"
 
 
 @dataclasses.dataclass(frozen=True)

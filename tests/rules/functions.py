@@ -119,6 +119,8 @@ class Function:
     #: What holds the names that are mutated.
     given_as: Callable[[Any], Any] = tuple
     op_name: str | None = None
+    #: inplace, out: what torch.Tag says of the op
+    tag: str = ""
     #: `from __future__ import annotations`
     postponed: bool = False
     #: Whether the module has imported what the annotations name.
@@ -276,6 +278,7 @@ RESULT_MEANINGS = st.sampled_from(RESULTS)
 TUPLES = st.sampled_from(AROUND["tuple"])
 HOLDERS = st.sampled_from([tuple, list, set, dict.fromkeys])
 ONCE_TOO = st.sampled_from([tuple, list, set, dict.fromkeys, iter])
+OUTS = st.integers(0, 3)
 MORE = st.sampled_from([False, True, True, True])
 SOMETIMES = st.sampled_from([False, False, True])
 #: Of the tensors: none, each that has a bit here, or all, because it is not known.
@@ -346,4 +349,35 @@ def unquoted(function: Function) -> Function:
         function,
         parameters=tuple(dataclasses.replace(p, annotation=plain(p.annotation)) for p in function.parameters),
         returned=plain(function.returned),
+    )
+
+
+#: Since then `infer_schema` takes tags.
+TAGS = Version("2.13")
+
+
+@st.composite
+def tagged(draw: Any) -> Function:
+    """Functions that write to a tensor and return it: their first argument, or those for out=."""
+    function, count = draw(functions()), draw(OUTS)
+    tensor = Parameter("", "Tensor", Annotation("Tensor"))
+    if count == 0:
+        first = dataclasses.replace(tensor, name="target")
+        return dataclasses.replace(
+            function,
+            parameters=(first, *function.parameters),
+            returns="Tensor",
+            returned=Annotation("Tensor"),
+            mutates=("target",),
+            tag="inplace",
+        )
+    outs = [dataclasses.replace(tensor, name=f"out{number}", kind="keyword") for number in range(count)]
+    parts = ("Tensor",) * count
+    return dataclasses.replace(
+        function,
+        parameters=(*function.parameters, *outs),
+        returns="Tensor" if count == 1 else parts,
+        returned=Annotation("Tensor" if count == 1 else f"tuple[{', '.join(parts)}]"),
+        mutates=tuple(out.name for out in outs),
+        tag="out",
     )

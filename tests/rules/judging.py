@@ -20,14 +20,17 @@ HOLDS = "holds"
 _number = itertools.count()
 
 
-def infer(function: Any, mutates: Any, op_name: str | None = None) -> str:
-    return torch.library.infer_schema(function, mutates_args=mutates, op_name=op_name)
+def infer(function: Function, op_name: str | None = None, built: Any = None) -> str:
+    """What torch infers; ``built``: the function, if it has been made."""
+    tags = {"tags": getattr(torch.Tag, function.tag)} if function.tag else {}
+    built = function.build() if built is None else built
+    return torch.library.infer_schema(built, mutates_args=function.given(), op_name=op_name, **tags)
 
 
 def inferred(function: Function, oracle: Oracle = ORACLE) -> str:
     """The inferred schema is the oracle's."""
     try:
-        schema = infer(function.build(), function.given(), function.op_name)
+        schema = infer(function, function.op_name)
     except ValueError as error:
         return f"refused: {_said(error)}"
     except Exception as error:
@@ -38,7 +41,7 @@ def inferred(function: Function, oracle: Oracle = ORACLE) -> str:
 
 def parsed(function: Function, oracle: Oracle = ORACLE) -> str:
     """Torch's parser reads the inferred schema as it is meant, and reads again what it prints."""
-    text = infer(function.build(), function.given())
+    text = infer(function)
     try:
         schema = torch._C.parse_schema(f"probe::probe{text}")
     except Exception as error:
@@ -73,6 +76,9 @@ def _parsed_otherwise(schema: Any, function: Function, oracle: Oracle) -> str | 
             return f"written or not: {schema}"
     if (types := [str(r.real_type) for r in schema.returns]) != oracle.parsed_returns(function):
         return f"other results: {types}, not {oracle.parsed_returns(function)}"
+    aliases = [alias for r in schema.returns if (alias := r.alias_info) is not None]
+    if [alias.before_set for alias in aliases] != [{f"a{n}"} for n in oracle.aliases(function)]:
+        return f"other aliases: {schema}"
     return None
 
 
@@ -88,7 +94,7 @@ def taken(call: Call, oracle: Oracle = ORACLE) -> str:
                 op = torch.library.custom_op(f"suite_inferred::{name}", function, mutates_args=call.function.given())
                 library = op._lib
             else:
-                library.define(infer(function, call.function.given(), name))
+                library.define(infer(call.function, name, function))
                 library.impl(name, function, "CompositeExplicitAutograd")
                 op = getattr(torch.ops.suite_inferred, name)
         except Exception as error:
@@ -108,7 +114,7 @@ def taken(call: Call, oracle: Oracle = ORACLE) -> str:
 def refused(spoilt: Spoilt, oracle: Oracle = ORACLE) -> str:
     """What cannot be in a schema is refused with a ValueError that names it."""
     try:
-        schema = infer(spoilt.function.build(), spoilt.function.given())
+        schema = infer(spoilt.function)
     except ValueError as error:
         said = _said(error)
         return HOLDS if re.search(rf"\b{spoilt.named}\b", said) else f"not named: {said}"

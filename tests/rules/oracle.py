@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 #: The types that the documentation names, for parameters and for what is returned.
 CUSTOM_OP = "https://docs.pytorch.org/docs/stable/library.html#torch.library.custom_op"
-#: What `mutates_args` and string annotations mean.
+#: What `mutates_args`, `tags` and string annotations mean.
 INFER_SCHEMA = "https://docs.pytorch.org/docs/stable/library.html#torch.library.infer_schema"
 #: The language of schemas: types, `?`, `[]`, `*`, defaults, and `(a!)` for what is written to.
 LANGUAGE = "https://github.com/pytorch/pytorch/blob/v2.9.1/aten/src/ATen/native/README.md#func"
@@ -148,9 +148,11 @@ class Oracle:
         return self.defaults[type(value).__name__].schema.format(str(value).removeprefix("torch."))
 
     def _returned(self, function: Function) -> str:
+        written = self.wording["mutated"].schema
+        types = [written.format(position) for position in self.aliases(function)]
         if isinstance(function.returns, str):
-            return self.returns[function.returns].schema
-        types = [self.returns[meaning].schema for meaning in function.returns]
+            return types[0] if types else self.returns[function.returns].schema
+        types = types or [self.returns[meaning].schema for meaning in function.returns]
         return self.wording["tuple of one" if len(types) == 1 else "tuple"].schema.format(", ".join(types))
 
     def mutated(self, function: Function, parameter: Parameter) -> bool:
@@ -158,6 +160,10 @@ class Oracle:
         if function.mutates == "unknown":
             return self.parameters[parameter.meaning].schema.startswith("Tensor")
         return parameter.name in function.mutates
+
+    def aliases(self, function: Function) -> list[int]:
+        """The positions of the arguments that are returned: those that a tagged function writes to."""
+        return [n for n, p in enumerate(function.parameters) if function.tag and self.mutated(function, p)]
 
     def parsed(self, parameter: Parameter) -> str:
         """What torch's parser calls the type of a parameter."""

@@ -21,11 +21,13 @@ from tests.rules.functions import (
     AROUND,
     MEANINGS,
     SPELLINGS,
+    TAGS,
     TORCH,
     Annotation,
     Function,
     Parameter,
     functions,
+    tagged,
 )
 from tests.rules.judging import PROPERTIES
 from tests.rules.oracle import DTYPES, ORACLE, PARAMETERS, RETURNS, Oracle, Type
@@ -36,6 +38,7 @@ from tests.rules.subjects import (
     UNRESOLVED,
     UNSUPPORTED,
     UNSUPPORTED_RETURNS,
+    Spoilt,
     calls,
     spoil,
     spoilt,
@@ -60,6 +63,9 @@ def as_known(property: str, subject: Any, oracle: Oracle = ORACLE, table: Collec
     """What happens is as it should be, or as the table of deviations has it."""
     said = PROPERTIES[property](subject, oracle)
     assert outcome(said) in (known := allowed(property, subject, table)), f"{said}\nknown: {known}\n{subject!r}"
+
+
+needs_tags = pytest.mark.skipif(TORCH < TAGS, reason=f"infer_schema takes tags since torch {TAGS}")
 
 
 # -- properties
@@ -87,6 +93,12 @@ def test_an_op_takes_what_its_function_takes(call):
 @PROPERTY
 def test_what_no_schema_can_say_is_refused_by_name(spoilt):
     as_known("refused", spoilt)
+
+
+@needs_tags
+@pytest.mark.parametrize("property", ["inferred", "parsed"])
+def test_a_tagged_function_returns_what_it_writes_to(property):
+    PROPERTY(given(tagged())(lambda function: as_known(property, function)))()
 
 
 def test_examples_shrink_to_the_shortest_function():
@@ -118,6 +130,35 @@ def test_each_is_refused(kind, texts):
 def test_what_torch_supports_is_none_of_them(kind, text):
     with pytest.raises(AssertionError, match="accepted"):
         as_known("refused", spoil(Function(), kind, text=text))
+
+
+TENSOR, NUMBER = Parameter("x", "Tensor", Annotation("Tensor")), Parameter("n", "int", Annotation("int"))
+OUT = dataclasses.replace(TENSOR, name="out", kind="keyword")
+GIVEN_BACK: dict[str, Any] = {"returns": "Tensor", "returned": Annotation("Tensor")}
+#: What is wrong -> a function whose tag says what it does not do.
+MISTAGGED = {
+    "nothing by position": Function((OUT,), mutates=("out",), tag="inplace", **GIVEN_BACK),
+    "no tensor first": Function((NUMBER, TENSOR), mutates=("x",), tag="inplace", **GIVEN_BACK),
+    "writes to another": Function((TENSOR, OUT), mutates=("out",), tag="inplace", **GIVEN_BACK),
+    "writes to two": Function((TENSOR, OUT), mutates=("x", "out"), tag="inplace", **GIVEN_BACK),
+    "writes to no one knows what": Function((TENSOR,), mutates="unknown", tag="inplace", **GIVEN_BACK),
+    "returns nothing": Function((TENSOR,), mutates=("x",), tag="inplace"),
+    "out by position": Function((TENSOR,), mutates=("x",), tag="out", **GIVEN_BACK),
+    "no out": Function((TENSOR,), tag="out", **GIVEN_BACK),
+    "out not returned": Function((TENSOR, OUT), mutates=("out",), tag="out"),
+    "a list for out": Function(
+        (Parameter("out", "Sequence[Tensor]", Annotation("list[Tensor]"), kind="keyword"),),
+        mutates=("out",),
+        tag="out",
+        **GIVEN_BACK,
+    ),
+}
+
+
+@needs_tags
+@pytest.mark.parametrize("function", MISTAGGED.values(), ids=MISTAGGED)
+def test_a_tag_that_says_something_else_is_refused_by_name(function):
+    as_known("refused", Spoilt("tag", function, f"torch.Tag.{function.tag}"))
 
 
 # -- deviations
@@ -190,6 +231,8 @@ EXAMPLES = [
     returning("Tensor"),
     returning("Tensor", "int"),
 ]
+if TORCH >= TAGS:
+    EXAMPLES += [dataclasses.replace(taking("Tensor", mutates=("x",)), tag="inplace", **GIVEN_BACK)]
 #: The schema of one with a device as its default is not parsed when it is printed.
 INFERRED = [*EXAMPLES, taking("device", default="torch.device('cpu')")]
 
