@@ -12,9 +12,8 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 import torch
-from packaging.specifiers import SpecifierSet
 
-from tests.rules.functions import BUILT_IN, TORCH, Annotation, Function, Parameter
+from tests.rules.functions import BUILT_IN, Annotation, Function, Parameter, installed
 from tests.rules.judging import HOLDS, same
 from tests.rules.oracle import INFER_SCHEMA, ORACLE
 from tests.rules.subjects import Call, Spoilt, generic, spoil
@@ -43,7 +42,7 @@ class Deviation:
     @property
     def here(self) -> bool:
         """Whether the torch that is installed is one of those."""
-        return TORCH in SpecifierSet(self.versions, prereleases=True)
+        return installed(self.versions)
 
     def subject(self, property: str) -> Any:
         """The example, as the property wants it."""
@@ -92,6 +91,11 @@ def dropped(call: Call) -> bool:
         p.default is not None and given[p.name] == p.default_value and not same(given[p.name], p.default_value)
         for p in call.function.parameters
     )
+
+
+def optional_device(subject: Function | Call) -> bool:
+    """Whether the default of an optional device is a device."""
+    return any(p.meaning == "Optional[device]" and p.default not in (None, "None") for p in parameters(subject))
 
 
 def on_the_edge(value: float) -> bool:
@@ -239,7 +243,7 @@ DEVIATIONS = (
         "an argument that equals the default, but is not the same (-0.0 for 0.0, 1.0 for 1), is replaced by it",
         DISPATCH,
         {"taken": ("received otherwise", HOLDS)},
-        lambda call: dropped(call),
+        dropped,
         Call(of("float", default="0.0"), args=(-0.0,)),
     ),
     Deviation(
@@ -255,8 +259,24 @@ DEVIATIONS = (
         "the schema's default of an optional device is a string, and no device",
         PARSER,
         {"parsed": ("another default",)},
-        lambda f: any(p.meaning == "Optional[device]" and p.default not in (None, "None") for p in f.parameters),
+        optional_device,
         of("Optional[device]", default="torch.device('cpu')"),
+    ),
+    Deviation(
+        "optional device left out",
+        "a function gets that string where an argument behind it is given",
+        DISPATCH,
+        {"taken": ("received otherwise", HOLDS)},
+        optional_device,
+        Call(
+            Function(
+                (
+                    Parameter("x", "Optional[device]", Annotation("Optional[device]"), "torch.device('cpu')"),
+                    Parameter("y", "int", Annotation("int"), "0"),
+                )
+            ),
+            kwargs={"y": 1},
+        ),
     ),
     Deviation(
         "optional tensors written",

@@ -12,11 +12,18 @@ from typing import Any
 
 import torch
 from hypothesis import strategies as st
+from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from tests.rules.oracle import PARAMETERS, RETURNS
 
 TORCH = Version(Version(torch.__version__).base_version)
+
+
+def installed(versions: str) -> bool:
+    """Whether the torch that is installed is one of those."""
+    return SpecifierSet(versions, prereleases=True).contains(TORCH)
+
 
 #: What a module that defines ops has imported.
 IMPORTS = """
@@ -162,8 +169,12 @@ class Function:
 
 # -- annotations
 
-VERSIONED = [meaning for meaning, row in PARAMETERS.items() if Version(row.versions.removeprefix(">=")) <= TORCH]
-MEANINGS = [meaning for meaning in VERSIONED if "GroupName" not in meaning or torch.distributed.is_available()]
+#: What the torch that is installed should know.
+MEANINGS = [
+    meaning
+    for meaning, row in PARAMETERS.items()
+    if installed(row.versions) and ("GroupName" not in meaning or torch.distributed.is_available())
+]
 
 
 @functools.cache
@@ -265,16 +276,12 @@ def names(count: int) -> st.SearchStrategy[list[str]]:
     return st.lists(st.sampled_from(WORDS), min_size=count, max_size=count, unique=True)
 
 
-#: None, one result, or a tuple of some.
-RESULTS: list[str | tuple[str, ...]] = [
-    *RETURNS,
-    *(parts for size in (1, 2, 3) for parts in itertools.product([m for m in RETURNS if m != "None"], repeat=size)),
-]
-
+#: Tuples of one to three results.
+PARTS = [p for size in (1, 2, 3) for p in itertools.product([m for m in RETURNS if m != "None"], repeat=size)]
 
 #: Strategies that are made once: making them costs more than drawing.
 PARAMETER_MEANINGS = st.sampled_from(MEANINGS)
-RESULT_MEANINGS = st.sampled_from(RESULTS)
+RESULT_MEANINGS: st.SearchStrategy[Any] = st.one_of(st.sampled_from(list(RETURNS)), st.sampled_from(PARTS))
 TUPLES = st.sampled_from(AROUND["tuple"])
 HOLDERS = st.sampled_from([tuple, list, set, dict.fromkeys])
 ONCE_TOO = st.sampled_from([tuple, list, set, dict.fromkeys, iter])

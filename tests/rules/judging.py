@@ -87,13 +87,14 @@ def taken(call: Call, oracle: Oracle = ORACLE) -> str:
     received: dict[str, Any] = {}
     function = call.function.build(received, call.result)
     name = f"op{next(_number)}"
-    library = torch.library.Library("suite_inferred", "FRAGMENT")
+    library = None
     try:
         try:
             if call.how == "custom_op":
                 op = torch.library.custom_op(f"suite_inferred::{name}", function, mutates_args=call.function.given())
                 library = op._lib
             else:
+                library = torch.library.Library("suite_inferred", "FRAGMENT")
                 library.define(infer(call.function, name, function))
                 library.impl(name, function, "CompositeExplicitAutograd")
                 op = getattr(torch.ops.suite_inferred, name)
@@ -104,10 +105,14 @@ def taken(call: Call, oracle: Oracle = ORACLE) -> str:
         except Exception as error:
             return f"not called: {error}"
     finally:
-        library._destroy()
-    for parameter, value in call.bound().items():
-        if not same(received[parameter], value):
-            return f"received otherwise: {parameter} is {received[parameter]!r}, not {value!r}"
+        if library is not None:
+            library._destroy()
+    for parameter, value in zip(call.function.parameters, call.bound().values(), strict=True):
+        got = received[parameter.name]
+        # a schema has 0.0 where a function has 0 as the default of a float
+        converted = parameter.meaning == "float" and {type(got), type(value)} == {int, float} and got == value
+        if not (converted or same(got, value)):
+            return f"received otherwise: {parameter.name} is {got!r}, not {value!r}"
     return HOLDS if same(returned, call.result) else f"returned otherwise: {returned!r}, not {call.result!r}"
 
 
