@@ -264,7 +264,7 @@ DEVIATIONS = (
     ),
     Deviation(
         "optional device left out",
-        "a function gets that string where an argument behind it is given",
+        "the default of an optional device arrives as a string where it is left out before an argument that is given",
         DISPATCH,
         {"taken": ("received otherwise", HOLDS)},
         optional_device,
