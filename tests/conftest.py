@@ -12,6 +12,16 @@ from opcheck_suite import options
 options.single_threaded()  # before anything imports torch: tests fork
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """List where torch does something else than it should, as tests have recorded it under ``deviation``."""
+    passed = terminalreporter.stats.get("passed", [])
+    found = [str(value) for report in passed for key, value in report.user_properties if key == "deviation"]
+    if found:
+        terminalreporter.section("deviations of torch")
+        for text in dict.fromkeys(found):
+            terminalreporter.line(text)
+
+
 @pytest.fixture
 def fixtures() -> pathlib.Path:
     """The folder of small ops and specs."""

@@ -6,7 +6,6 @@ All dtypes that an op takes, sizes of zero and one, 0-d tensors, every layout in
 from __future__ import annotations
 
 import dataclasses
-import os
 from typing import Any
 
 import torch
@@ -37,10 +36,7 @@ from opcheck_suite.inputs.strategies import (
 )
 from reference_ops.native.ops import STABLE_UNAVAILABLE, UNAVAILABLE
 from reference_ops.specs import SPECS
-
-#: Settings of a property. Nothing here depends on the time of day, on other tests, or on what ran before.
-EXAMPLES = int(os.environ.get("OPCHECK_EXAMPLES", "500"))
-PROPERTY = settings(max_examples=EXAMPLES, derandomize=True, database=None, deadline=None)
+from tests.settings import EXAMPLES, PROPERTY
 
 #: For finding the smallest call that a condition holds for.
 SMALLEST = settings(PROPERTY, max_examples=500, phases=[Phase.generate, Phase.shrink])

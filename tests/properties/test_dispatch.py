@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from opcheck_suite import check_op
 from opcheck_suite.inputs import tensors
 from tests.properties import dispatch, planted
-from tests.properties.calls import CALLS, ENTRIES, FEWER, PROPERTY, SMALLEST, Call, call, calls
+from tests.properties.calls import CALLS, ENTRIES, FEWER, SMALLEST, Call, call, calls
+from tests.settings import PROPERTY
 
 INFO = {name: ENTRIES[name].info for name in CALLS}
 

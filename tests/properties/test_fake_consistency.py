@@ -11,7 +11,8 @@ from hypothesis import assume, find, given
 from opcheck_suite import check_op, fakes
 from opcheck_suite.inputs import tensors
 from tests.properties import metadata, planted
-from tests.properties.calls import FEWER, MODE, PROPERTY, SMALLEST, Call, call, calls
+from tests.properties.calls import FEWER, MODE, SMALLEST, Call, call, calls
+from tests.settings import PROPERTY
 
 #: Ops whose results have sizes that data decides: what the fake kernel promises is a range.
 DATA_DECIDES = "reference::nonzero_values"

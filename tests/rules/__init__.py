@@ -1,1 +1,1 @@
-"""Rules of registration: namespaces, schema inference."""
+"""Rules of registration: namespaces, schema inference. `OPCHECK_EXAMPLES=20000` makes the property tests longer."""

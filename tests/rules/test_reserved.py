@@ -11,12 +11,13 @@ import warnings
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
 from opcheck_suite import OpSpec, ReservedNamespaceError, check_op, guard
 from opcheck_suite.reserved import RESERVED, owner
+from tests.settings import PROPERTY
 
 ROOT = pathlib.Path(__file__).parents[2]
 _number = itertools.count()
@@ -164,7 +165,7 @@ def test_upper_and_lower_case_are_one(spelled):
 
 
 @given(st.from_regex(r"[a-z][a-z0-9_]{0,12}", fullmatch=True).filter(lambda n: n not in RESERVED))
-@settings(max_examples=500, deadline=None, derandomize=True, database=None)
+@PROPERTY
 def test_ordinary_namespaces_are_nobodys(name):
     assert owner(name) is None
 
