@@ -13,7 +13,8 @@ _EMPTY = re.compile(r"numel\(\) == 0|\bempty|\b(0|no) elements?|size 0\b|zero[- 
     title="The fake kernel accepts what the op refuses",
     what=(
         "Derives inputs of other sizes, in float32 and in float64; where the op raises, the fake kernel must raise as "
-        "well. So it must for scalars, where the op takes tensors of more dimensions and meets an IndexError on them. "
+        "well. So it must for scalars, where the op takes tensors of more dimensions, works on each element or keeps "
+        "the shape, and meets an IndexError on them. "
         "Inputs with integer tensors are left out, since the op may refuse their values, which a fake kernel "
         "cannot see."
     ),
@@ -72,7 +73,19 @@ def _scalar_forgotten(ctx, case, error):
     more = [v for v in ctx.variants(ctx.sample_of(case), "ranks") if v.variant != case.variant]
     if not isinstance(error, IndexError) or not more or any(ctx.eager(v).error is not None for v in more):
         return False
-    return _elementwise(ctx, ctx.sample_of(case))
+    # A shape that was indexed as a tuple is no refusal: torch words it otherwise where an op asks for a dimension.
+    by_accident = "tuple index out of range" in str(error)
+    alike = by_accident and all(_keeps_shape(ctx, v) for v in (ctx.sample_of(case), *more))
+    return alike or _elementwise(ctx, ctx.sample_of(case))
+
+
+def _keeps_shape(ctx, case):
+    """Whether the op takes one tensor and all that it returns has its shape: an op for tensors of any rank."""
+    from opcheck_suite.inputs import tensors
+
+    given = [t for _, t in case.leaves()]
+    outputs = tensors.tensors(ctx.require(case).outputs)
+    return len(given) == 1 and bool(outputs) and all(t.shape == given[0].shape for t in outputs)
 
 
 def _elementwise(ctx, sample):
