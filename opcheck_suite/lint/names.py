@@ -85,7 +85,7 @@ class Names:
     def __init__(self, tree: ast.Module) -> None:
         self.stars: list[str] = []
         self.scopes: dict[ast.AST, Scope] = {}
-        self._busy: set[int] = set()
+        self._known: dict[tuple[Scope, str], Value] = {}
         self._collect(tree, Scope(tree, None))
 
     # bindings
@@ -201,15 +201,6 @@ class Names:
         """What an expression is, as far as that is known without running anything."""
         if not isinstance(node, ast.expr):
             return node
-        if id(node) in self._busy:  # x = f(x)
-            return None
-        self._busy.add(id(node))
-        try:
-            return self._value(node, scope)
-        finally:
-            self._busy.discard(id(node))
-
-    def _value(self, node: ast.expr, scope: Scope) -> Value:
         match node:
             case ast.Constant(value=str(text)):
                 return Text(text)
@@ -234,12 +225,18 @@ class Names:
     def _look_up(self, name: str, scope: Scope) -> Value:
         holder = scope.holder(name)
         if holder is not None:
-            return self._bound(holder.bindings.get(name, []))
+            return self._bound(holder, name)
         return Path(f"{self.stars[-1]}.{name}") if len(self.stars) == 1 else None
 
-    def _bound(self, bindings: list[tuple[Scope, ast.expr | Value]]) -> Value:
-        found = [self.value(value, where) for where, value in bindings if not _is_none(value)]
-        return _agreed(found)
+    def _bound(self, holder: Scope, name: str) -> Value:
+        """The value of a name of a scope. One that is bound by means of itself is unknown."""
+        key = (holder, name)
+        if key not in self._known:
+            self._known[key] = None
+            bindings = holder.bindings.get(name, [])
+            found = [self.value(value, where) for where, value in bindings if not _is_none(value)]
+            self._known[key] = _agreed(found)
+        return self._known[key]
 
     def _attribute(self, node: ast.Attribute, scope: Scope) -> Value:
         base = self.value(node.value, scope)
@@ -248,8 +245,7 @@ class Names:
         if isinstance(base, Made):
             return Path(f"{base.by}().{node.attr}")
         dotted = _dotted(node)
-        bindings = scope.module().bindings.get(dotted, []) if dotted else []
-        return self._bound(bindings)
+        return self._bound(scope.module(), dotted) if dotted else None
 
     def _formatted(self, node: ast.JoinedStr, scope: Scope) -> Value:
         known: Value = Text("")

@@ -85,7 +85,8 @@ RULES: tuple[Rule, ...] = (
         what="Finds custom_op, triton_op, define and Library (DEF or FRAGMENT) in Python, and TORCH_LIBRARY, "
         "TORCH_LIBRARY_FRAGMENT, their STABLE_ forms and m.def in C++, with one of " + ", ".join(RESERVED) + ". "
         "Kernels for PyTorch's own operators (Library with IMPL, TORCH_LIBRARY_IMPL) are no finding.",
-        why="A later PyTorch may define an operator of that name, and then neither works. torch.library refuses prim only.",
+        why="A later PyTorch may define an operator of that name, and then neither works. torch.library itself refuses "
+        "only prim.",
         fix="Use a namespace named after your library.",
         docs="https://docs.pytorch.org/docs/stable/library.html#torch.library.custom_op",
     ),
