@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import io
+import sys
 import tokenize
 import warnings
 from collections.abc import Iterator
@@ -28,6 +29,8 @@ _DEFINERS = {
 #: One of them is part of every path that there is a row for.
 _WORDS = ("library", "_custom_op", "optests")
 
+_UNPARSED = "Python {}.{} cannot parse it".format(*sys.version_info)
+
 
 def decode(data: bytes) -> str:
     """The text of a Python file, in the encoding that it declares. Raises SyntaxError or UnicodeError."""
@@ -44,10 +47,10 @@ def read(path: str, text: str) -> tuple[list[Finding], list[Comment]]:
         found = list(_Reader(path, text, tree).findings()) if any(word in text for word in _WORDS) else []
     except SyntaxError as error:
         line, column = error.lineno or 1, max(error.offset or 1, 1)
-        return [Finding(path, line, column, "lint.syntax", f"it does not parse: {error.msg}")], []
+        return [Finding(path, line, column, "lint.syntax", f"{_UNPARSED}: {error.msg}")], []
     except (ValueError, RecursionError, MemoryError) as error:
         reason = "nested too deeply" if isinstance(error, RecursionError) else error
-        return [Finding(path, 1, 1, "lint.syntax", f"it does not parse: {reason}")], []
+        return [Finding(path, 1, 1, "lint.syntax", f"{_UNPARSED}: {reason}")], []
     return found, list(_comments(text)) if "opcheck:" in text else []
 
 
