@@ -28,8 +28,8 @@ ARROWS = {
     "specs": ("specs", "tool registry model"),
     "check": ("checks", "context tool registry"),
     "tool": (
-        "compare compiling deprecated devices elsewhere fakes graphbreaks guarding inductor inputs memory ops places reserved"
-        " situations state",
+        "compare compiling deprecated devices elsewhere fakes graphbreaks guarding inductor inputs memory ops places"
+        " reserved situations state",
         "registry model",
     ),
     "options": ("options", "registry model"),
