@@ -154,7 +154,7 @@ def _parse(words: list[str]) -> argparse.Namespace:
         flags = [f"--{d.field}" for d in options.DECLARATIONS]
         flags += ["--format", "--report", "--verbose", "--help", "--version"]
         flags += ["--args", "--dynamic", "--backend", "--op"] if args.verb == "breaks" else []
-        flags += ["--unused-ignores", "--list"] if args.verb == "lint" else []
+        flags += ["--exclude", "--unused-ignores", "--list"] if args.verb == "lint" else []
         raise UsageError(f"unknown option {unknown[0]!r}{did_you_mean(unknown[0].partition('=')[0], flags)}")
     return args
 

@@ -16,6 +16,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paths", nargs="*", metavar="PATH", help="files, and folders that are searched for sources")
     parser.add_argument("--format", default="text", metavar="FORMAT", help="text, json or github (default: text)")
     parser.add_argument(
+        "--exclude",
+        action="append",
+        default=[],
+        metavar="GLOB",
+        help="files and folders to leave out of a search, by name or path; may be repeated",
+    )
+    parser.add_argument(
         "--unused-ignores", action="store_true", help="also report `opcheck: ignore` comments that ignore nothing"
     )
     parser.add_argument("--list", action="store_true", help="list the rules; `opcheck explain` says more of each")
@@ -28,5 +35,5 @@ def run(args: argparse.Namespace) -> tuple[str, bool]:
         return output.listing(), True
     if not args.paths:
         raise UsageError("the following arguments are required: PATH")
-    linted = lint(args.paths, unused_ignores=args.unused_ignores)
+    linted = lint(args.paths, exclude=args.exclude, unused_ignores=args.unused_ignores)
     return output.render(linted, args.format), not linted.findings

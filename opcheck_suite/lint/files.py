@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import os
 import pathlib
 from collections.abc import Iterable, Iterator
@@ -15,8 +16,10 @@ CPP = (".cpp", ".cc", ".cxx", ".cu", ".cuh", ".h", ".hpp", ".c++", ".hh", ".hxx"
 _LEFT_OUT = ("build", "node_modules", "__pycache__", "venv")
 
 
-def collect(paths: Iterable[str]) -> list[pathlib.Path]:
+def collect(paths: Iterable[str], *, exclude: Iterable[str] = ()) -> list[pathlib.Path]:
     """The sources among files and below folders, each once. A file that is named is always read.
+
+    ``exclude`` holds globs of files and folders to leave out of a search, by name or by path as it would be printed.
 
     Raises UsageError for a path that is not there, a named file in no known language, and when nothing is found.
     """
@@ -24,7 +27,7 @@ def collect(paths: Iterable[str]) -> list[pathlib.Path]:
     for given in paths:
         path = pathlib.Path(given)
         if path.is_dir():
-            files = _below(path)
+            files = _below(path, tuple(exclude))
         elif path.exists():
             if not is_python(path) and not is_cpp(path):
                 raise UsageError(f"{given!r} is neither Python nor C++ by its ending: {', '.join(PYTHON + CPP)}")
@@ -48,17 +51,23 @@ def is_cpp(path: pathlib.Path) -> bool:
     return path.suffix in CPP
 
 
-def _below(folder: pathlib.Path) -> Iterator[pathlib.Path]:
+def _below(folder: pathlib.Path, exclude: tuple[str, ...]) -> Iterator[pathlib.Path]:
     for root, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if not _left_out(root, name))
+        here = pathlib.Path(root)
+        folders[:] = sorted(name for name in folders if not (_built(here / name) or _left_out(here / name, exclude)))
         for name in sorted(names):
-            path = pathlib.Path(root, name)
-            if path.suffix in PYTHON + CPP and not name.startswith(".") and path.is_file():
+            path = here / name
+            if path.suffix in PYTHON + CPP and not _left_out(path, exclude) and path.is_file():
                 yield path
 
 
-def _left_out(root: str, name: str) -> bool:
-    return name.startswith(".") or name in _LEFT_OUT or os.path.exists(os.path.join(root, name, "pyvenv.cfg"))
+def _built(folder: pathlib.Path) -> bool:
+    return folder.name in _LEFT_OUT or (folder / "pyvenv.cfg").exists()
+
+
+def _left_out(path: pathlib.Path, exclude: tuple[str, ...]) -> bool:
+    named = (path.name, str(path))
+    return path.name.startswith(".") or any(fnmatch.fnmatchcase(n, pattern) for n in named for pattern in exclude)
 
 
 def _shebang(path: pathlib.Path) -> bool:

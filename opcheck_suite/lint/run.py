@@ -19,12 +19,12 @@ class Linted:
     findings: tuple[Finding, ...]
 
 
-def lint(paths: Iterable[str], *, unused_ignores: bool = False) -> Linted:
+def lint(paths: Iterable[str], *, exclude: Iterable[str] = (), unused_ignores: bool = False) -> Linted:
     """What there is to change in files and below folders, by place. Nothing is imported or run.
 
     Raises UsageError for paths that cannot be read as sources.
     """
-    sources = files.collect(paths)
+    sources = files.collect(paths, exclude=exclude)
     active = {rule.id for rule in rules.RULES if not rule.optional or unused_ignores}
     found = [finding for path in sources for finding in _one(path) if finding.id in active]
     return Linted(len(sources), tuple(found))

@@ -216,6 +216,9 @@ def test_folders_are_searched_and_what_is_built_or_installed_is_left_out(scratch
     (scratch / "env" / "i.py").write_text("def (:\n")
     assert [str(path) for path in files.collect(["."])] == ["a.py", "b.pyi", "sub/c.cuh"]
     assert [str(path) for path in files.collect(["build", ".hidden/f.py"])] == ["build/e.py", ".hidden/f.py"]
+    assert [str(path) for path in files.collect(["."], exclude=["sub", "b.*"])] == ["a.py"]
+    assert [str(path) for path in files.collect([".", "a.py"], exclude=["[!s]*.py*"])] == ["sub/c.cuh", "a.py"]
+    assert run("sub", "--exclude", "sub/c*")[0] == 2
     assert [str(path) for path in files.collect(["a.py", ".", "./a.py"])] == ["a.py", "b.pyi", "sub/c.cuh"]
 
 
