@@ -19,6 +19,7 @@ from opcheck_suite.lint import files, rules
 from opcheck_suite.lint.findings import Finding
 from opcheck_suite.lint.output import render
 from opcheck_suite.lint.run import Linted
+from opcheck_suite.registry import UsageError
 from tests.cli.conftest import misuse  # noqa: F401 - a fixture
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -218,7 +219,9 @@ def test_folders_are_searched_and_what_is_built_or_installed_is_left_out(scratch
     assert [str(path) for path in files.collect(["build", ".hidden/f.py"])] == ["build/e.py", ".hidden/f.py"]
     assert [str(path) for path in files.collect(["."], exclude=["sub", "b.*"])] == ["a.py"]
     assert [str(path) for path in files.collect([".", "a.py"], exclude=["[!s]*.py*"])] == ["sub/c.cuh", "a.py"]
-    assert run("sub", "--exclude", "sub/c*")[0] == 2
+    assert run("sub/c.cuh", "--exclude", "c*")[0] == 0
+    with pytest.raises(UsageError, match="no Python or C"):
+        files.collect(["sub"], exclude=["sub/c*"])
     assert [str(path) for path in files.collect(["a.py", ".", "./a.py"])] == ["a.py", "b.pyi", "sub/c.cuh"]
 
 
