@@ -35,22 +35,52 @@ class Api:
     """Category of the warning that using it gives; None where it does not warn."""
     at_caller: bool = True
     """Whether the warning names the line that uses it. Else it names a line of torch."""
+    pinned: str = ""
+    """For a deprecated name that does not warn, or not there: version seen, why, and where."""
 
 
 def _first(path: str, instead: str, docs: str = _PROTOTYPES, warns: bool = False) -> Api:
-    # its helper warns with the stack level of its own caller, which is a function of torch
-    category = "DeprecationWarning" if warns else None
     return Api(
-        path, instead, docs, "lint.custom_op", there=">=2.1", deprecated="2.5", warns=category, at_caller=not warns
+        path,
+        instead,
+        docs,
+        "lint.custom_op",
+        there=">=2.1",
+        deprecated="2.5",
+        warns="DeprecationWarning" if warns else None,
+        at_caller=not warns,
+        pinned=_PINNED_AWAY if warns else _PINNED_SILENT,
     )
+
+
+#: What the first API does instead of warning whoever uses it.
+_PINNED_AWAY = (
+    "2.13: warn_deprecated has stacklevel=2, which is the function of torch that calls it: "
+    "https://github.com/pytorch/pytorch/blob/v2.13.0/torch/_custom_op/impl.py#L53"
+)
+_PINNED_SILENT = (
+    "2.13: only custom_op and CustomOp warn: "
+    "https://github.com/pytorch/pytorch/blob/v2.13.0/torch/_custom_op/impl.py#L53"
+)
 
 
 def _private(path: str, instead: str, docs: str, there: str) -> Api:
     return Api(path, instead, docs, "lint.private", there=there)
 
 
+_PINNED = "2.13: it does not warn: https://github.com/pytorch/pytorch/blob/v2.13.0/torch/_library/triton.py#L525"
+
+
 def _capture(path: str) -> Api:
-    return Api(path, "torch.library.wrap_triton", _TRITON, "lint.capture_triton", there=">=2.6", deprecated="2.6")
+    return Api(
+        path,
+        "torch.library.wrap_triton",
+        _TRITON,
+        "lint.capture_triton",
+        there=">=2.6",
+        deprecated="2.6",
+        pinned=_PINNED,
+    )
 
 
 #: All of them. A module stands for everything below it that has no row of its own.
@@ -89,6 +119,8 @@ DEPRECATED: tuple[Api, ...] = (
         "https://github.com/pytorch/pytorch/blob/v2.13.0/torch/library.h",
         "lint.impl_abstract_pystub",
         deprecated="2.4",
+        pinned="2.13: a comment says so, and no attribute: "
+        "https://github.com/pytorch/pytorch/blob/v2.13.0/torch/library.h#L630",
     ),
     _capture("torch._library.capture_triton"),
     _capture("torch._library.triton.capture_triton"),
