@@ -1,4 +1,4 @@
-"""The command line: ``opcheck run | audit | breaks | list | explain``."""
+"""The command line: ``opcheck run | audit | breaks | lint | list | explain``."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import Any
 
 import opcheck_suite
 from opcheck_suite import options, registry, reports
+from opcheck_suite.lint import command
 from opcheck_suite.registry import UsageError, did_you_mean, one_of
 
 CLEAN, BAD, USAGE, HARNESS = 0, 1, 2, 3
@@ -95,13 +96,19 @@ def _parser() -> argparse.ArgumentParser:
     breaks.add_argument("--format", default="text", metavar="FORMAT", help="text or json (default: text)")
     breaks.set_defaults(run=_breaks)
 
+    lint = verbs.add_parser(
+        "lint", help="find deprecated APIs and reserved namespaces in sources, which are not run", epilog=command.EPILOG
+    )
+    command.add_arguments(lint)
+    lint.set_defaults(run=_lint)
+
     listing = verbs.add_parser("list", help="list the checks")
     listing.add_argument("patterns", nargs="*", metavar="PATTERN", help="ids, families or globs")
     listing.add_argument("--format", default="text", metavar="FORMAT", help="text or markdown (default: text)")
     listing.set_defaults(run=_list)
 
-    explain = verbs.add_parser("explain", help="say what a check does, why, and how to fix what it finds")
-    explain.add_argument("check", help="id of a check, such as fake.strides")
+    explain = verbs.add_parser("explain", help="say what a check or a rule of lint does, why, and how to fix it")
+    explain.add_argument("check", help="id of a check, such as fake.strides, or of a rule, such as lint.private")
     explain.set_defaults(run=_explain)
     return parser
 
@@ -134,7 +141,7 @@ def _drop_stdout() -> None:
 
 def _parse(words: list[str]) -> argparse.Namespace:
     parser = _parser()
-    verbs = ("run", "audit", "breaks", "list", "explain")
+    verbs = ("run", "audit", "breaks", "lint", "list", "explain")
     if words and not words[0].startswith("-"):
         one_of("verb", words[0], verbs)
     if not words:
@@ -147,6 +154,7 @@ def _parse(words: list[str]) -> argparse.Namespace:
         flags = [f"--{d.field}" for d in options.DECLARATIONS]
         flags += ["--format", "--report", "--verbose", "--help", "--version"]
         flags += ["--args", "--dynamic", "--backend", "--op"] if args.verb == "breaks" else []
+        flags += ["--exclude", "--unused-ignores", "--list"] if args.verb == "lint" else []
         raise UsageError(f"unknown option {unknown[0]!r}{did_you_mean(unknown[0].partition('=')[0], flags)}")
     return args
 
@@ -246,9 +254,21 @@ def _list(args: argparse.Namespace) -> int:
     return CLEAN
 
 
+def _lint(args: argparse.Namespace) -> int:
+    text, clean = command.run(args)
+    if text:
+        _show(text)
+    return CLEAN if clean else BAD
+
+
 def _explain(args: argparse.Namespace) -> int:
     from opcheck_suite.reports import catalogue
 
+    if args.check.startswith("lint."):
+        from opcheck_suite.lint import output, rules
+
+        print(output.explain(rules.get(args.check)))
+        return CLEAN
     print(catalogue.explain(registry.get(args.check)))
     return CLEAN
 

@@ -14,7 +14,8 @@ ROOT = pathlib.Path(opcheck_suite.__file__).parent
 
 #: Layer -> its modules, and the layers that these may import besides their own.
 ARROWS = {
-    "door": ("cli plugin api documents", "tool engine breaks report specs isolate options registry model"),
+    "door": ("cli plugin api documents", "lint tool engine breaks report specs isolate options registry model"),
+    "lint": ("lint", "tool registry"),
     "breaks": ("breaks", "specs tool registry model"),
     "engine": ("engine audit results", "session isolate specs options tool registry model"),
     "report": ("reports progress", "registry model"),
@@ -27,8 +28,8 @@ ARROWS = {
     "specs": ("specs", "tool registry model"),
     "check": ("checks", "context tool registry"),
     "tool": (
-        "compare compiling devices elsewhere fakes graphbreaks guarding inductor inputs memory ops places reserved"
-        " situations state",
+        "compare compiling deprecated devices elsewhere fakes graphbreaks guarding inductor inputs memory ops places"
+        " reserved situations state",
         "registry model",
     ),
     "options": ("options", "registry model"),

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from opcheck_suite import documents, registry
+from opcheck_suite import cli, documents, registry
 from opcheck_suite.reports import catalogue
 
 ROOT = pathlib.Path(__file__).parent.parent
@@ -64,3 +64,12 @@ def test_torch_s_own_checks_pass_the_failing_example():
         [sys.executable, "-c", code], cwd=ROOT / "examples", capture_output=True, text=True, timeout=300
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_the_finding_in_a_source_is_what_lint_prints(scratch, capsys):
+    shown = (ROOT / "README.md").read_text().partition("<!-- lint")[2].partition("```text\n")[2].partition("```")[0]
+    (scratch / "my_ops").mkdir()
+    fake = "@torch.library.impl_abstract('my_ops::scale')\ndef scale(x): ...\n"
+    (scratch / "my_ops" / "fakes.py").write_text("import torch\n" + 4 * "\n" + fake)
+    assert cli.main(["lint", "my_ops"]) == 1
+    assert capsys.readouterr().out == shown

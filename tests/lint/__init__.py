@@ -1,0 +1,1 @@
+"""`opcheck lint`."""
