@@ -50,7 +50,9 @@ def test_it_answers_at_once(words):
 
 
 def _processor_seconds(command: list[str]) -> float:
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    # the first of them may have to write bytecode, which some machines are told not to keep
+    keeping = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=keeping)
     _, _, used = os.wait4(process.pid, 0)
     process.returncode = 0
     return used.ru_utime + used.ru_stime
