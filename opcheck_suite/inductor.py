@@ -102,11 +102,14 @@ def recording(recorder: Recorder) -> Backend:
     return backend
 
 
-def has_lowering(op: Any) -> bool:
-    """Whether someone has told Inductor what to generate in place of the op, so that it does not call it."""
-    from torch._inductor import lowering
+def replaces(op: Any) -> bool:
+    """Whether someone has told Inductor what to make of the op, so that it does not call it: by a lowering, or by a
+    decomposition in the table that Inductor uses.
+    """
+    from torch._inductor import decomposition, lowering
 
-    return op in lowering.lowerings and op not in lowering.fallbacks
+    lowered = op in lowering.lowerings and op not in lowering.fallbacks
+    return lowered or op in decomposition.select_decomp_table()
 
 
 @contextlib.contextmanager
@@ -114,13 +117,13 @@ def without_generated_kernels(op: Any) -> Iterator[None]:
     """Have Inductor call the kernels that torch has, where it can; passes, order and arguments of calls stay as they
     are.
 
-    To generate one in C++ costs seconds. A torch that lacks the setting generates, and so does one for an op with a
-    lowering, which would be left out otherwise.
+    To generate one in C++ costs seconds. A torch that lacks the setting generates, and so does one for an op that
+    it replaces, which would be left out otherwise.
     """
     import torch._inductor.config as config
 
     known: dict[str, Any] = {}
-    if hasattr(config, "fallback_by_default") and not has_lowering(op):
+    if hasattr(config, "fallback_by_default") and not replaces(op):
         known["fallback_by_default"] = True
     with config.patch(**known) if known else contextlib.nullcontext():
         yield

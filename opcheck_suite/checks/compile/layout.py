@@ -45,8 +45,8 @@ def layout(ctx, case):
     leaves = case.leaves()
     if not leaves or not all(tensors.strided(t) for _, t in leaves):
         ctx.skip("the op takes no tensor, or one without strides")
-    if inductor.has_lowering(ctx.info.op):
-        ctx.skip("Inductor has a lowering for the op, and does not call it: see compile.opaque")
+    if inductor.replaces(ctx.info.op):
+        ctx.skip("Inductor has a lowering or decomposition for the op, and does not call it: see compile.opaque")
     pairs, refused, count = layoutpairs.changed(ctx, case)
     tag = inductor.constraint(ctx.info.op)
     for one in refused:
