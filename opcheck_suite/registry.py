@@ -172,6 +172,8 @@ def select(patterns: Iterable[str], *, tier: Tier) -> list[Check]:
         minus = pattern[:1] in "-!"
         glob = pattern[1:] if minus else pattern
         hit = {c.id for c in checks if fnmatch.fnmatchcase(c.id, glob) or c.family == glob}
+        if not hit and glob in FAMILIES:
+            raise UsageError(f"there is no check of family {glob!r} yet")
         if not hit:
             names = [c.id for c in checks] + list(FAMILIES)
             raise UsageError(f"unknown check {glob!r}{did_you_mean(glob, names)}")

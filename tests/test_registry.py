@@ -201,6 +201,12 @@ def test_a_pattern_that_matches_nothing_is_told_with_the_nearest(pattern):
         registry.select([pattern], tier=Tier.FULL)
 
 
+def test_a_family_without_checks_is_told_from_a_wrong_name(monkeypatch):
+    monkeypatch.setattr(registry, "FAMILIES", (*FAMILIES, "planned"))
+    with pytest.raises(UsageError, match="there is no check of family 'planned' yet"):
+        registry.select(["planned"], tier=Tier.QUICK)
+
+
 def test_selected_checks_come_in_the_order_in_which_they_run():
     order = [c.id for c in registry.all_checks()]
     chosen = [c.id for c in registry.select(["fake", "namespace", "values"], tier=Tier.FULL)]
