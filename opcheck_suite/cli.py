@@ -1,22 +1,29 @@
-"""The command line: ``opcheck run | audit | breaks | lint | list | explain``."""
+"""The command line: ``opcheck run | audit | breaks | merge | diff | lint | list | explain``."""
 
 from __future__ import annotations
 
 import argparse
 import contextlib
 import dataclasses
+import datetime
+import functools
 import os
+import signal
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import opcheck_suite
-from opcheck_suite import options, registry, reports
+from opcheck_suite import comparing, known, options, registry, reports
 from opcheck_suite.lint import command
 from opcheck_suite.registry import UsageError, did_you_mean, one_of
 
 CLEAN, BAD, USAGE, HARNESS = 0, 1, 2, 3
+
+_FORMATS = ("text", "json", "markdown", "junit", "github")
+
+_TERMINATED = "terminated"
 
 _EPILOG = "exit status: 0 clean, 1 bad results, 2 wrong usage, 3 the harness failed"
 
@@ -37,15 +44,16 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("target", help="module with SPECS, file, module that registers ops, or namespace")
     options.add_to_parser(run)
     run.add_argument(
-        "--format", default="text", metavar="FORMAT", help="what is printed: text, json or markdown (default: text)"
+        "--format", default="text", metavar="FORMAT", help=f"what is printed: {', '.join(_FORMATS)} (default: text)"
     )
     run.add_argument(
         "--report",
         action="append",
         default=[],
         metavar="PATH",
-        help="also write a report; its ending says how: .json, .md, .txt",
+        help="also write a report; its ending says how: .json, .md, .txt, .xml (JUnit)",
     )
+    run.add_argument("--known", default="", metavar="PATH", help="known failures in TOML: they are xfail, and strict")
     run.add_argument(
         "-v", "--verbose", action="store_true", help="also print what checks that passed have to tell, such as figures"
     )
@@ -63,10 +71,14 @@ def _parser() -> argparse.ArgumentParser:
         help="devices that every op must have a kernel for, with commas (default: a kernel for any)",
     )
     audit.add_argument(
-        "--format", default="text", metavar="FORMAT", help="what is printed: text, json or markdown (default: text)"
+        "--format", default="text", metavar="FORMAT", help=f"what is printed: {', '.join(_FORMATS)} (default: text)"
     )
     audit.add_argument(
-        "--report", action="append", default=[], metavar="PATH", help="also write a report: .json, .md, .txt"
+        "--report",
+        action="append",
+        default=[],
+        metavar="PATH",
+        help="also write a report: .json, .md, .txt, .xml (JUnit)",
     )
     audit.add_argument("--strict", action="store_true", help="count warnings as bad")
     audit.set_defaults(run=_audit)
@@ -96,6 +108,7 @@ def _parser() -> argparse.ArgumentParser:
     breaks.add_argument("--format", default="text", metavar="FORMAT", help="text or json (default: text)")
     breaks.set_defaults(run=_breaks)
 
+    comparing.add(verbs)
     lint = verbs.add_parser(
         "lint", help="find deprecated APIs and reserved namespaces in sources, which are not run", epilog=command.EPILOG
     )
@@ -125,9 +138,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         _drop_stdout()
         return CLEAN
-    except KeyboardInterrupt:
-        print("opcheck: interrupted; no report was written", file=sys.stderr)
-        return 130
+    except KeyboardInterrupt as interrupt:
+        print(f"opcheck: {str(interrupt) or 'interrupted; no report was written'}", file=sys.stderr)
+        return 143 if str(interrupt).startswith(_TERMINATED) else 130
     except Exception:
         print("opcheck: the harness failed; this says nothing of the ops", file=sys.stderr)
         traceback.print_exc()
@@ -141,7 +154,7 @@ def _drop_stdout() -> None:
 
 def _parse(words: list[str]) -> argparse.Namespace:
     parser = _parser()
-    verbs = ("run", "audit", "breaks", "lint", "list", "explain")
+    verbs = ("run", "audit", "breaks", "merge", "diff", "lint", "list", "explain")
     if words and not words[0].startswith("-"):
         one_of("verb", words[0], verbs)
     if not words:
@@ -152,33 +165,51 @@ def _parse(words: list[str]) -> argparse.Namespace:
         if not unknown[0].startswith("-"):
             raise UsageError(f"unexpected argument {unknown[0]!r}")
         flags = [f"--{d.field}" for d in options.DECLARATIONS]
-        flags += ["--format", "--report", "--verbose", "--help", "--version"]
+        flags += ["--format", "--report", "--known", "--verbose", "--help", "--version"]
         flags += ["--args", "--dynamic", "--backend", "--op"] if args.verb == "breaks" else []
         flags += ["--exclude", "--unused-ignores", "--list"] if args.verb == "lint" else []
+        flags = comparing.FLAGS.get(args.verb, flags)
         raise UsageError(f"unknown option {unknown[0]!r}{did_you_mean(unknown[0].partition('=')[0], flags)}")
     return args
 
 
 def _run(args: argparse.Namespace) -> int:
     chosen = options.from_namespace(args)
-    render = _renderer(args.format, ("text", "json", "markdown"))
+    render = _renderer(args.format, _FORMATS)
     for path in args.report:
         reports.prepare(path)
+    entries = known.load(args.known) if args.known else ()
     options.single_threaded()
     from opcheck_suite import engine, specs
     from opcheck_suite.progress import Progress
 
-    plan = engine.plan(specs.load(args.target), chosen)
+    loaded = specs.load(args.target)
+    plan = engine.plan(loaded, chosen)
     engine.preflight(plan)
-    with Progress(plan.units) as progress:
-        report = engine.run(plan, listener=progress)
+    reports.begin(args.report, {**chosen.as_dict(), "source": plan.source})
+    try:
+        with _termination_interrupts(), Progress(plan.units) as progress:
+            report = engine.run(plan, listener=progress)
+    except engine.Stopped as stopped:
+        failed = _write(_excused(stopped.report, entries, loaded), args.report)
+        left = "no report was written" if failed or not args.report else f"wrote {', '.join(args.report)}: incomplete"
+        raise KeyboardInterrupt(f"{stopped}; {left}") from None
+    report = _excused(report, entries, loaded)
     if args.verbose:
         report = dataclasses.replace(report, options={**report.options, "verbose": True})
     return _finish(report, render, args.report)
 
 
+def _excused(report: Any, entries: Sequence[known.Entry], loaded: Any) -> Any:
+    """The report with known failures taken into account."""
+    if not entries:
+        return report
+    ops, checks = [e.name for e in loaded.entries], [c.id for c in registry.all_checks()]
+    return known.apply(report, entries, ops=ops, checks=checks, today=datetime.datetime.now(datetime.UTC).date())
+
+
 def _audit(args: argparse.Namespace) -> int:
-    render = _renderer(args.format, ("text", "json", "markdown"))
+    render = _renderer(args.format, _FORMATS)
     for path in args.report:
         reports.prepare(path)
     options.single_threaded()
@@ -224,24 +255,41 @@ def _show(text: str) -> None:
         _drop_stdout()
 
 
+@contextlib.contextmanager
+def _termination_interrupts() -> Iterator[None]:
+    """Treat SIGTERM, with which a CI system ends a job, like an interrupt: what was found so far is written."""
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt(_TERMINATED)
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 def _finish(report: Any, render: Any, paths: list[str]) -> int:
-    status = CLEAN if report.ok else BAD
-    for path in paths:
-        text = _renderer(reports.format_of(path), ("text", "json", "markdown"))(report).rstrip() + "\n"
-        try:
-            reports.write(path, text)
-        except OSError as error:
-            print(f"opcheck: {path!r} cannot be written: {error.strerror or error}", file=sys.stderr)
-            status = HARNESS
+    status = HARNESS if _write(report, paths) else CLEAN if report.ok else BAD
     _show(render(report).rstrip())
     return status
 
 
+def _write(report: Any, paths: list[str]) -> bool:
+    """Write the reports that were asked for. Whether one could not be written, which is told."""
+    failed = False
+    for path in paths:
+        try:
+            reports.write(path, reports.render(reports.format_of(path), report).rstrip() + "\n")
+        except OSError as error:
+            print(f"opcheck: {path!r} cannot be written: {error.strerror or error}", file=sys.stderr)
+            failed = True
+    return failed
+
+
 def _renderer(name: str, allowed: tuple[str, ...]) -> Any:
     one_of("format", name, allowed)
-    import importlib
-
-    return importlib.import_module(f"opcheck_suite.reports.{name}").render
+    return functools.partial(reports.render, name)
 
 
 def _list(args: argparse.Namespace) -> int:

@@ -7,16 +7,12 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-import platform
 import select
 import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-import torch
-
-import opcheck_suite
-from opcheck_suite import compiling, isolate, reduction, registry, specs
+from opcheck_suite import compiling, isolate, provenance, reduction, registry, sharding, specs
 from opcheck_suite import devices as machine
 from opcheck_suite.model import Outcome, Report, Result, Tier, Unit
 from opcheck_suite.options import RunOptions
@@ -59,6 +55,10 @@ def plan(loaded: specs.Loaded, options: RunOptions, *, devices: tuple[str, ...] 
     """
     tier = Tier(options.tier)
     chosen = _select_ops(loaded.entries, options.ops)
+    if options.shard:
+        seconds = sharding.durations(options.durations) if options.durations else {}
+        part = sharding.choose((e.name for e in chosen), options.shard, seconds)
+        chosen = [e for e in chosen if e.name in part]
     checks = registry.select(options.checks, tier=tier)
     if not checks:
         raise UsageError("no check is left to run: --checks takes them all away")
@@ -130,39 +130,46 @@ def preflight(plan: Plan) -> None:
         child.kill()
 
 
+class Stopped(KeyboardInterrupt):
+    """A run was interrupted; ``report`` holds what it had found, and says that it is incomplete."""
+
+    def __init__(self, report: Report) -> None:
+        super().__init__(report.stopped)
+        self.report = report
+
+
 def run(plan: Plan, *, listener: Listener = lambda _: None) -> Report:
-    """Carry out a plan. Children that are running are ended when this is interrupted."""
+    """Carry out a plan. Children that are running are ended when this is interrupted, and `Stopped` is raised."""
     start = time.perf_counter()
     results: dict[Unit, list[Result]] = collections.defaultdict(list)
+    done, stopped = 0, ""
     with Runner(plan) as runner:
-        for event in runner.run(plan.units):
-            if isinstance(event, Result):
-                results[event.unit].append(event)
-            listener(event)
+        try:
+            for event in runner.run(plan.units):
+                if isinstance(event, Result):
+                    results[event.unit].append(event)
+                else:
+                    done += 1
+                listener(event)
+        except KeyboardInterrupt as interrupt:
+            stopped = f"{str(interrupt) or 'interrupted'} after {done} of {len(plan.units)} checks"
     ordered = [r for unit in plan.units for r in results[unit]]
-    return report(plan, ordered, seconds=time.perf_counter() - start)
+    found = report(plan, ordered, seconds=time.perf_counter() - start, stopped=stopped)
+    if stopped:
+        raise Stopped(found)
+    return found
 
 
-def report(plan: Plan, results: Iterable[Result], *, seconds: float) -> Report:
-    """Results with the environment and options they were made in."""
+def report(plan: Plan, results: Iterable[Result], *, seconds: float, stopped: str = "") -> Report:
+    """Results with the environment and options they were made in; ``stopped`` says why they are not all."""
     return Report(
         results=tuple(results),
-        environment=environment(plan.devices),
+        environment=provenance.environment(plan.devices, plan.source, plan.entries),
         options=plan.options.as_dict() | {"source": plan.source},
         ops={name: entry.spec.about for name, entry in plan.entries.items()},
         seconds=seconds,
+        stopped=stopped,
     )
-
-
-def environment(names: tuple[str, ...]) -> dict[str, str]:
-    """What the results depend on besides the ops."""
-    return {
-        "torch": torch.__version__,
-        "python": platform.python_version(),
-        "platform": f"{platform.system()} {platform.machine()}",
-        "device": machine.describe(names),
-        "opcheck_suite": opcheck_suite.__version__,
-    }
 
 
 class Runner:

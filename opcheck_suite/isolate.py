@@ -309,6 +309,7 @@ def _child(serve: Serve, command_read: int, event_write: int, capture: int, clos
         sys.stderr = os.fdopen(2, "w", buffering=1, closefd=True, errors="replace")
         faulthandler.enable(file=_dup_high(capture))
         signal.signal(signal.SIGINT, signal.SIG_DFL)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         gc.freeze()  # what the parent made is shared memory: do not touch it while collecting
 
         with os.fdopen(commands, "r") as stream:

@@ -239,6 +239,8 @@ class Report:
     ops: Mapping[str, str] = dataclasses.field(default_factory=dict)
     """Every op that was in the run -> what its spec says about it."""
     seconds: float = 0.0
+    stopped: str = ""
+    """Why the run did not come to its end, such as ``interrupted after 3 of 40 checks``; empty where it did."""
 
     @property
     def bad(self) -> tuple[Result, ...]:
@@ -248,8 +250,8 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        """Whether something was run and nothing is bad."""
-        return bool(self.results) and not self.bad
+        """Whether something was run, to its end, and nothing is bad."""
+        return bool(self.results) and not self.bad and not self.stopped
 
     def counts(self) -> Counter[Outcome]:
         """How many results there are by outcome."""

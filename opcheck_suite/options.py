@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 from typing import Any
 
 from opcheck_suite.model import Tier
@@ -28,6 +29,8 @@ class RunOptions:
     require: tuple[str, ...] = ()
     strict: bool = False
     seed: int = 0
+    shard: str = ""
+    durations: str = ""
 
     def validated(self) -> RunOptions:
         """The options, if they make sense. Raises UsageError, with the nearest value, if not."""
@@ -39,11 +42,23 @@ class RunOptions:
             raise UsageError(f"jobs must be at least 1, got {self.jobs}")
         if self.timeout < 0 or self.memory < 0:
             raise UsageError("timeout and memory must not be negative; 0 means no limit")
+        if self.shard:
+            shard_of(self.shard)
+        elif self.durations:
+            raise UsageError("--durations balances shards, and no --shard is given")
         return self
 
     def as_dict(self) -> dict[str, Any]:
         """The options as plain values, for reports."""
         return {k: list(v) if isinstance(v, tuple) else v for k, v in dataclasses.asdict(self).items()}
+
+
+def shard_of(text: str) -> tuple[int, int]:
+    """Number and count of a shard ``i/n``, counted from 1. Raises UsageError for what is none."""
+    found = re.fullmatch(r"(\d{1,4})/(\d{1,4})", text)
+    if found is None or not 1 <= int(found[1]) <= int(found[2]):
+        raise UsageError(f"shard {text!r} must be i/n with i from 1 to n, such as 1/4")
+    return int(found[1]), int(found[2])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,6 +100,8 @@ DECLARATIONS = (
     ),
     Declaration("strict", "count warnings and checks that nothing exercised as bad", flag=True),
     Declaration("seed", "seed that is set before every call of an op", "N", kind=int),
+    Declaration("shard", "only part i of n of the ops; opcheck merge puts the reports of all together", "I/N"),
+    Declaration("durations", "balance shards by the seconds in this JSON report, such as the last run's", "PATH"),
 )
 
 
@@ -99,9 +116,8 @@ def add_to_parser(parser: Any) -> None:
             parser.add_argument(*names, action="append", default=[], metavar=d.metavar, help=d.help)
         else:
             default = getattr(defaults, d.field)
-            parser.add_argument(
-                *names, type=d.kind, default=default, metavar=d.metavar, help=f"{d.help} (default: {default})"
-            )
+            told = f"{d.help} (default: {default})" if default != "" else d.help
+            parser.add_argument(*names, type=d.kind, default=default, metavar=d.metavar, help=told)
 
 
 def add_to_pytest(group: Any) -> None:

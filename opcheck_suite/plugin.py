@@ -39,7 +39,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="append",
         default=[],
         metavar="PATH",
-        help="write a report; its ending says how: .json, .md, .txt",
+        help="write a report; its ending says how: .json, .md, .txt, .xml (JUnit)",
     )
     group.addoption(
         "--opcheck-guard",
@@ -75,6 +75,8 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(_Conformance(config, _plans(config)), "opcheck-conformance")
     except UsageError as error:
         raise pytest.UsageError(f"opcheck: {error}") from None
+    if not hasattr(config, "workerinput"):
+        reports.begin(config.getoption("opcheck_report"), _run_options(config).as_dict())
 
 
 def _plans(config: pytest.Config) -> list[Any]:
@@ -158,8 +160,6 @@ class _Conformance:
         """Print the matrix, and write the reports that were asked for."""
         if not self.results or hasattr(self.config, "workerinput"):
             return
-        import importlib
-
         from opcheck_suite import reports
         from opcheck_suite.reports import text
 
@@ -168,15 +168,11 @@ class _Conformance:
         for line in (text.header(report), "", *text.table(report).splitlines(), "", *text.summary(report).splitlines()):
             terminalreporter.write_line(line)
         for path in self.config.getoption("opcheck_report"):
-            if self.stopped:  # a report says that it is complete
-                terminalreporter.write_line(f"did not write {path}: the run was stopped")
-                continue
-            render = importlib.import_module(f"opcheck_suite.reports.{reports.format_of(path)}").render
-            reports.write(path, render(report))
-            terminalreporter.write_line(f"wrote {path}")
+            reports.write(path, reports.render(reports.format_of(path), report))
+            terminalreporter.write_line(f"wrote {path}{': incomplete' if report.stopped else ''}")
 
     def _report(self) -> Report:
-        from opcheck_suite import engine
+        from opcheck_suite import provenance
 
         # as planned and not as they came: xdist's workers finish in any order
         units = dict.fromkeys(unit for plan in self.plans for unit in plan.units)
@@ -185,10 +181,11 @@ class _Conformance:
         about = {name: entry.spec.about for plan in self.plans for name, entry in plan.entries.items()}
         return Report(
             results=tuple(ordered),
-            environment=engine.environment(self.plans[0].devices),
+            environment=provenance.environment(self.plans[0].devices, self.plans[0].source, about),
             options=self.plans[0].options.as_dict() | {"source": " ".join(plan.source for plan in self.plans)},
             ops={r.op: about[r.op] for r in ordered},
             seconds=sum(r.seconds for r in ordered),
+            stopped="the session was stopped" if self.stopped else "",
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pathlib
 import signal
@@ -314,9 +315,13 @@ def test_a_command_to_a_dead_child_is_no_error():
     assert child.bury().how == "it ended the process with exit status 1"
 
 
-def test_an_interrupt_leaves_no_child_behind(fixtures):
+@pytest.mark.parametrize(
+    ("number", "status", "told"), [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "terminated")]
+)
+def test_an_interrupt_leaves_no_child_behind_and_a_report_that_says_so(fixtures, scratch, number, status, told):
     opcheck = str(pathlib.Path(sys.executable).with_name("opcheck"))
-    words = ["run", str(fixtures / "hanging_specs.py"), "--checks", "values.runs"]
+    words = ["run", str(fixtures / "hanging_specs.py"), "--checks", "values.runs", "--report", "report.json"]
+    (scratch / "report.json").write_text("an older report")
     process = subprocess.Popen(
         [opcheck, *words],
         stdout=subprocess.PIPE,
@@ -332,13 +337,18 @@ def test_an_interrupt_leaves_no_child_behind(fixtures):
         children = [c.pid for c in psutil.Process(process.pid).children() if c.name() == "op-hangs-now"]
         time.sleep(0.05)
     assert children, "the op was never called"
-    process.send_signal(signal.SIGINT)
+    begun = json.loads((scratch / "report.json").read_text())
+    assert (begun["complete"], begun["stopped"]) == (False, "the run has begun, and not ended")
+    process.send_signal(number)
     out, err = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 130
+    assert process.returncode == status
     assert out == ""
-    assert err.splitlines()[-1] == "opcheck: interrupted; no report was written"
+    assert err.splitlines()[-1] == f"opcheck: {told} after 0 of 1 checks; wrote report.json: incomplete"
     assert "Traceback" not in err
     assert all(_gone(pid) for pid in children)
+    left = json.loads((scratch / "report.json").read_text())
+    assert (left["complete"], left["stopped"]) == (False, f"{told} after 0 of 1 checks")
+    assert left["environment"]["torch"]
 
 
 # -- aside

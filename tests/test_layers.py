@@ -14,10 +14,14 @@ ROOT = pathlib.Path(opcheck_suite.__file__).parent
 
 #: Layer -> its modules, and the layers that these may import besides their own.
 ARROWS = {
-    "door": ("cli plugin api documents", "lint tool engine breaks report specs isolate options registry model"),
+    "door": (
+        "cli plugin api documents",
+        "lint tool engine breaks verbs report specs isolate options registry model",
+    ),
     "lint": ("lint", "tool registry"),
+    "verbs": ("comparing", "report registry model"),
     "breaks": ("breaks", "specs tool registry model"),
-    "engine": ("engine audit results", "session isolate specs options tool registry model"),
+    "engine": ("engine audit results sharding", "session isolate specs options tool registry model"),
     "report": ("reports progress", "registry model"),
     "session": ("session reduction shrinking", "context specs tool registry isolate model"),
     "context": (
@@ -29,10 +33,10 @@ ARROWS = {
     "check": ("checks", "context tool registry"),
     "tool": (
         "compare compiling deprecated devices elsewhere fakes graphbreaks guarding inductor inputs memory ops places"
-        " reserved situations state",
+        " provenance reserved situations state",
         "registry model",
     ),
-    "options": ("options", "registry model"),
+    "options": ("options known", "registry model"),
     "registry": ("registry", "model check"),
     "isolate": ("isolate", ""),
     "model": ("model", ""),

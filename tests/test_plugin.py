@@ -84,8 +84,11 @@ def test_k_and_lf_and_x_select_as_ever(specs):
     done = run(specs, "-x", "-k", "failing or expected", "--opcheck-report", "stopped.json")
     done.assert_outcomes(passed=1, failed=1, deselected=4)
     assert "stopping after 1 failures" in done.stdout.str()
-    done.stdout.fnmatch_lines(["did not write stopped.json: the run was stopped"])
-    assert not specs.path.joinpath("stopped.json").exists()
+    done.stdout.fnmatch_lines(["verdict  incomplete: the session was stopped; 2 bad so far"])
+    done.stdout.fnmatch_lines(["wrote stopped.json: incomplete"])
+    written = json.loads(specs.path.joinpath("stopped.json").read_text())
+    assert (written["complete"], written["stopped"]) == (False, "the session was stopped")
+    assert {r["outcome"] for r in written["results"]} == {"pass", "fail"}
 
 
 def test_other_tests_run_beside_and_only_leaves_them_out(specs):
@@ -153,7 +156,7 @@ def test_a_device_that_is_not_there_is_an_error_and_no_run_of_skips(specs, words
         (["--opcheck", "mixed_spec"], "there is no module or op namespace 'mixed_spec'; did you mean 'mixed_specs'?"),
         (["--opcheck", "mixed_spec", "-n2"], "there is no module or op namespace 'mixed_spec'; did you mean *"),
         (["--opcheck-tier", "quik"], "unknown tier 'quik'; did you mean 'quick'?"),
-        (["--opcheck-report", "r.xml"], "'r.xml': reports are written as .json, .md, .txt; *"),
+        (["--opcheck-report", "r.jsno"], "'r.jsno': reports are written as .json, .md, .txt, .xml; *"),
         (["--opcheck-ops", "nothing*"], "no op in the selection matches 'nothing*'"),
         (["--opcheck-timeout", "-1"], "timeout and memory must not be negative; 0 means no limit"),
     ],
@@ -254,6 +257,7 @@ def test_every_option_is_prefixed_and_in_the_help(specs):
     names = set(re.findall(r"^  (--[\w-]+)", section, flags=re.MULTILINE))
     assert all(name.startswith("--opcheck") for name in names)
     fields = ["ops", "checks", "device", "tier", "timeout", "memory", "isolate", "require", "sample", "strict", "seed"]
+    fields += ["shard", "durations"]
     assert names == {"--opcheck", "--opcheck-only", "--opcheck-report", "--opcheck-guard"} | {
         f"--opcheck-{f}" for f in fields
     }

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import os
 import pathlib
 import tempfile
+from collections.abc import Iterable, Mapping
+from typing import Any
 
+from opcheck_suite.model import Report
 from opcheck_suite.registry import UsageError, did_you_mean
 
 #: Format by the ending of a file's name.
-FORMATS = {".json": "json", ".md": "markdown", ".txt": "text"}
+FORMATS = {".json": "json", ".md": "markdown", ".txt": "text", ".xml": "junit"}
 
 
 def format_of(path: str) -> str:
@@ -24,6 +29,11 @@ def format_of(path: str) -> str:
 def prepare(path: str) -> None:
     """Make the folder that a report goes to, before a long run. Raises UsageError where no report can be written."""
     format_of(path)
+    make_room(path)
+
+
+def make_room(path: str) -> None:
+    """Make the folder of a file that will be written. Raises UsageError where that cannot be."""
     target = pathlib.Path(path)
     if target.parent.exists() and not target.parent.is_dir():
         raise UsageError(f"{path!r} cannot be written: {str(target.parent)!r} is not a folder")
@@ -35,6 +45,24 @@ def prepare(path: str) -> None:
         raise UsageError(f"{path!r} cannot be written: {error.strerror or error}") from error
     if target.is_dir():
         raise UsageError(f"{path!r} cannot be written: it is a folder")
+
+
+def begin(paths: Iterable[str], options: Mapping[str, Any]) -> None:
+    """Write JSON reports that say that their run is under way: what a run that dies leaves behind, rather than an older
+    report that a reader would take for its own. What cannot be written is told when the run ends.
+    """
+    from opcheck_suite.reports import json
+
+    for path in paths:
+        if format_of(path) == "json":
+            begun = Report(results=(), environment={}, options=options, stopped="the run has begun, and not ended")
+            with contextlib.suppress(OSError):
+                write(path, json.render(begun))
+
+
+def render(name: str, report: Report) -> str:
+    """The report in the format of that name: one of `FORMATS`, or ``github`` for annotations."""
+    return str(importlib.import_module(f"opcheck_suite.reports.{name}").render(report))
 
 
 def write(path: str, text: str) -> None:

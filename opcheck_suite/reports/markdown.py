@@ -21,7 +21,7 @@ _WORDS = {
 
 def render(report: Report) -> str:
     """Verdict, matrix ops x families, and a section for each bad result."""
-    verdict = f"{len(report.bad)} bad results" if report.bad else ("clean" if report.results else "nothing was run")
+    verdict = f"{len(report.bad)} bad results" if report.bad and not report.stopped else text.verdict(report)
     parts = [f"# Conformance: {verdict}", text.header(report), _counts(report), _table(report)]
     if report.bad:
         parts.append("## What is wrong")

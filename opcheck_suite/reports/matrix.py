@@ -33,10 +33,14 @@ def build(report: Report) -> Matrix:
     for result in report.results:
         grouped[row_name(result, several=several), result.check].append(result.outcome)
     rows = dict.fromkeys(row for row, _ in grouped)
-    present = {check for _, check in grouped}
-    known = [c.id for c in registry.all_checks() if c.id in present]
-    order = known + sorted(present - set(known), key=lambda c: (_family_rank(c), c))
+    order = ordered({check for _, check in grouped})
     return Matrix(tuple(rows), tuple(order), {key: worst(found) for key, found in grouped.items()})
+
+
+def ordered(present: set[str]) -> list[str]:
+    """Ids of checks in the order in which they run; those that are not installed come last, by family."""
+    known = [c.id for c in registry.all_checks() if c.id in present]
+    return known + sorted(present - set(known), key=lambda c: (_family_rank(c), c))
 
 
 def row_name(result: Result, *, several: bool) -> str:

@@ -39,9 +39,15 @@ def header(report: Report) -> str:
     """One line of what the results depend on."""
     env = report.environment
     line = f"opcheck_suite {env['opcheck_suite']}, torch {env['torch']}, Python {env['python']}, {env['device']}"
+    if library := " ".join(filter(None, (env.get("library"), env.get("commit") and f"commit {_short(env['commit'])}"))):
+        line += f"; of {library}"
     if "isolation" in env:
         line += f"\nisolation: {env['isolation']}"
     return line
+
+
+def _short(commit: str) -> str:
+    return commit[:12] + ("-dirty" if commit.endswith("-dirty") else "")
 
 
 def table(report: Report) -> str:
@@ -180,9 +186,14 @@ def summary(report: Report) -> str:
     ]
     if counted.untested:
         lines.append(f"nothing exercised  {_some(counted.untested, most=12)}")
-    verdict = f"{len(report.bad)} bad" if report.bad else ("clean" if report.results else "nothing was run")
-    lines.append(f"verdict  {verdict}")
+    lines.append(f"verdict  {verdict(report)}")
     return "\n".join(lines)
+
+
+def verdict(report: Report) -> str:
+    """What a run comes to, in a few words."""
+    found = f"{len(report.bad)} bad" if report.bad else ("clean" if report.results else "nothing was run")
+    return f"incomplete: {report.stopped}; {len(report.bad)} bad so far" if report.stopped else found
 
 
 def conclude(report: Report, *, skip: Callable[[str], Any], xfail: Callable[[str], Any]) -> None:

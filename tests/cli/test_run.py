@@ -13,7 +13,7 @@ from opcheck_suite import cli, reports
 
 def test_a_clean_run_is_zero_and_writes_every_report(scratch, fixtures, capsys):
     words = ["run", str(fixtures / "clean_specs.py"), "--tier", "quick"]
-    for name in ("r.json", "deep/r.md", "r.txt"):
+    for name in ("r.json", "deep/r.md", "r.txt", "r.xml"):
         words += ["--report", name]
     assert cli.main(words) == 0
     out, err = capsys.readouterr()
@@ -24,6 +24,7 @@ def test_a_clean_run_is_zero_and_writes_every_report(scratch, fixtures, capsys):
     assert data["totals"]["ops"]["conformant"] == 1
     assert (scratch / "deep" / "r.md").read_text().startswith("# Conformance: clean\n")
     assert (scratch / "r.txt").read_text() == out
+    assert (scratch / "r.xml").read_text().startswith('<?xml version="1.0" encoding="utf-8"?>\n<testsuites ')
 
 
 def test_bad_results_are_one_and_the_report_is_whole(scratch, fixtures, capsys):
@@ -84,6 +85,8 @@ def test_what_is_printed_is_the_format_asked_for(scratch, fixtures, capsys):
     assert json.loads(capsys.readouterr().out)["complete"] is True
     assert cli.main([*words, "markdown"]) == 0
     assert capsys.readouterr().out.startswith("# Conformance: clean\n")
+    assert cli.main([*words, "github"]) == 0
+    assert capsys.readouterr().out == "::notice title=opcheck::clean\n"
 
 
 def test_ops_without_samples_are_named(capsys):
@@ -123,6 +126,22 @@ def test_a_report_that_cannot_be_written_after_all_is_told_beside_the_results(sc
     assert "verdict  clean" in out
     assert err.splitlines()[-1] == "opcheck: 'r.json' cannot be written: No space left on device"
     assert os.listdir(scratch) == []
+
+
+def test_known_failures_are_expected_and_strict(scratch, fixtures, capsys):
+    words = ["run", str(fixtures / "mixed_specs.py"), "--checks", "values.reference", "--known", "known.toml"]
+
+    def status(op: str) -> int:
+        rest = 'check = "values.reference"\ncategory = "op-bug"\nreason = "issue 3"\n'
+        (scratch / "known.toml").write_text(f'[[known]]\nop = "suite_mixed::{op}"\n{rest}')
+        return cli.main(words)
+
+    assert status("failing") == 0
+    assert "expected failure  values.reference: op-bug: issue 3" in capsys.readouterr().out
+    assert status("clean") == 1
+    assert "known to fail (issue 3), but passes" in capsys.readouterr().out
+    assert status("faling") == 1
+    assert "no op is called 'suite_mixed::faling'; did you mean 'suite_mixed::failing'?" in capsys.readouterr().out
 
 
 def test_samples_are_chosen_by_name_or_glob(scratch, fixtures, capsys):

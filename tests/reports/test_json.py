@@ -28,12 +28,15 @@ def test_a_report_is_flat_objects_and_totals():
     data = plain.loads(json.render(EVERY))
     assert list(data) == [
         "schema_version",
+        "kind",
         "environment",
         "options",
         "ops",
         "results",
         "seconds",
+        "levels",
         "totals",
+        "stopped",
         "complete",
     ]
     assert data["schema_version"] == Report.SCHEMA_VERSION == 1
@@ -52,6 +55,13 @@ def test_a_report_is_flat_objects_and_totals():
   "untested": [
    "my::absent"
   ]
+ },
+ "levels": {
+  "registered": 0,
+  "eager": 0,
+  "compile": 0,
+  "training": 0,
+  "export": 0
  },
  "outcomes": {
   "crash": 1,
@@ -98,7 +108,7 @@ def test_half_a_file_is_refused():
         ("[]", "it has no schema_version"),
         ('{"results": []}', "it has no schema_version"),
         ('{"schema_version": 2, "complete": true}', "the report has schema version 2, this program reads 1"),
-        ('{"schema_version": 1, "complete": true}', "not a report: KeyError: 'results'"),
+        ('{"schema_version": 1, "complete": true}', "not a report: environment is missing"),
     ],
 )
 def test_what_is_no_report_is_refused_with_the_reason(text, told):
@@ -106,8 +116,32 @@ def test_what_is_no_report_is_refused_with_the_reason(text, told):
         json.parse(text)
 
 
+def test_a_run_that_was_stopped_can_be_read_and_is_not_ok():
+    stopped = dataclasses.replace(CLEAN, stopped="interrupted after 3 of 9 checks")
+    assert not stopped.ok
+    text = json.render(stopped)
+    assert plain.loads(text)["complete"] is False
+    with pytest.raises(UsageError, match=r"the report is incomplete: .* did not end: interrupted after 3 of 9 checks"):
+        json.parse(text)
+    assert json.parse(text, incomplete=True) == stopped
+    unsaid = plain.loads(text) | {"stopped": ""}
+    assert not json.parse(plain.dumps(unsaid), incomplete=True).ok
+
+
 @pytest.mark.parametrize(
-    "change", [{"outcome": "maybe"}, {"surprise": 1}, {"op": ...}], ids=["outcome", "new key", "lacking key"]
+    "text",
+    ['{"schema_version": 1, "complete": true, "seconds": NaN}', "[" * 100_000, '{"schema_version": 1, "kind": "x"}'],
+    ids=["NaN", "depth", "kind"],
+)
+def test_odd_json_is_refused(text):
+    with pytest.raises(UsageError, match="not a report: "):
+        json.parse(text)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"outcome": "maybe"}, {"surprise": 1}, {"op": ...}, {"op": 3}, {"cases": True}, {"seconds": "1"}],
+    ids=["outcome", "new key", "lacking key", "op", "cases", "seconds"],
 )
 def test_a_result_that_is_not_one_is_refused(change):
     data = plain.loads(json.render(EVERY))

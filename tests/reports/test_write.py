@@ -11,14 +11,16 @@ from opcheck_suite import reports
 from opcheck_suite.registry import UsageError
 
 
-@pytest.mark.parametrize(("name", "form"), [("a.json", "json"), ("b/c.md", "markdown"), ("d.TXT", "text")])
+@pytest.mark.parametrize(
+    ("name", "form"), [("a.json", "json"), ("b/c.md", "markdown"), ("d.TXT", "text"), ("e.xml", "junit")]
+)
 def test_the_ending_says_the_format(name, form):
     assert reports.format_of(name) == form
 
 
-@pytest.mark.parametrize("name", ["a.xml", "a", "json", "a.json.gz"])
+@pytest.mark.parametrize("name", ["a.html", "a", "json", "a.json.gz"])
 def test_an_unknown_ending_is_told_with_the_known_ones(name):
-    with pytest.raises(UsageError, match=r"reports are written as \.json, \.md, \.txt"):
+    with pytest.raises(UsageError, match=r"reports are written as \.json, \.md, \.txt, \.xml"):
         reports.format_of(name)
 
 
@@ -66,7 +68,7 @@ def test_where_no_report_can_be_written_is_known_before_the_run(tmp_path):
     with pytest.raises(UsageError, match=r"folder\.json' cannot be written: it is a folder"):
         reports.prepare(str(tmp_path / "folder.json"))
     with pytest.raises(UsageError, match="reports are written as"):
-        reports.prepare(str(tmp_path / "report.xml"))
+        reports.prepare(str(tmp_path / "report.html"))
 
 
 def test_preparing_makes_the_folder_and_nothing_else(tmp_path):

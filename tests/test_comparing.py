@@ -1,0 +1,205 @@
+"""``opcheck merge`` and ``opcheck diff``: what they print and write, and their exit statuses. No torch is needed."""
+
+from __future__ import annotations
+
+import dataclasses
+import json as plain
+import os
+import subprocess
+import sys
+
+import pytest
+
+from opcheck_suite import cli, reports
+from opcheck_suite.reports import json
+from opcheck_suite.reports.merged import html
+from opcheck_suite.reports.merged import json as matrix_json
+from tests.reports.merged.made import one, report
+from tests.reports.sample import EVERY
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def write(here):
+    def write(name: str, *results, **more) -> str:
+        (here / name).write_text(json.render(report(*results, **more)))
+        return name
+
+    return write
+
+
+def wrong(capsys, *words: str) -> str:
+    """The one line on stderr of wrong usage."""
+    assert cli.main(words) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    return err.strip()
+
+
+def test_merge_prints_and_writes_every_form(here, write, capsys):
+    words = ["merge", write("a.json", one()), write("b.json", one(), torch="2.14.1")]
+    for name in ("m.json", "out/m.md", "m.txt", "m.html"):
+        words += ["-o", name]
+    assert cli.main([*words, "--badge", "b.svg", "--badge", "badge.json"]) == 0
+    out, err = capsys.readouterr()
+    assert (out, err) == ((here / "m.txt").read_text(), "")
+    assert out.endswith("verdict  clean\n")
+    assert len(matrix_json.parse((here / "m.json").read_text()).columns) == 2
+    assert (here / "out" / "m.md").read_text().startswith("# Conformance: clean\n")
+    assert (here / "m.html").read_text().startswith("<!doctype html>")
+    assert (here / "b.svg").read_text().startswith("<svg")
+    assert plain.loads((here / "badge.json").read_text())["schemaVersion"] == 1
+    assert cli.main([*words[:3], "--format", "json"]) == 0
+    assert plain.loads(capsys.readouterr().out)["kind"] == "matrix"
+
+
+@pytest.mark.parametrize(
+    ("results", "more", "words"),
+    [
+        ([one("fail", "wrong")], {}, []),
+        ([one()], {"stopped": "interrupted"}, []),
+        ([one()], {}, ["--expect", "linux-*"]),
+        ([one()], {"options": {"shard": "1/2"}}, []),
+        ([], {}, []),
+    ],
+    ids=["bad", "incomplete", "missing", "shard", "nothing"],
+)
+def test_what_is_bad_missing_or_incomplete_is_one(write, capsys, results, more, words):
+    assert cli.main(["merge", write("a.json", *results, **more), *words]) == 1
+    assert "verdict  clean" not in capsys.readouterr().out
+
+
+def test_diff_is_one_where_something_is_newly_bad(here, write, capsys):
+    old, new = write("old.json", one()), write("new.json", one("fail", "wrong"), torch="2.15.0")
+    assert cli.main(["diff", old, new, "-o", "d.json", "-o", "d.md"]) == 1
+    assert capsys.readouterr().out.endswith("verdict  1 newly bad\n")
+    assert plain.loads((here / "d.json").read_text())["changes"][0]["kind"] == "newly bad"
+    assert (here / "d.md").read_text().startswith("# What changed: 1 newly bad\n")
+    assert cli.main(["diff", new, old]) == 0
+    assert "fixed (1)" in capsys.readouterr().out
+
+
+def test_a_matrix_and_a_report_can_be_compared(write, capsys):
+    old, new = write("old.json", one()), write("new.json", one("fail", "wrong"))
+    assert cli.main(["merge", old, "-o", "matrix.json"]) == 0
+    assert cli.main(["diff", "matrix.json", new]) == 1
+    assert cli.main(["diff", "matrix.json", old]) == 0
+    assert "no difference" in capsys.readouterr().out
+
+
+def test_what_cannot_be_read_is_one_line(here, write, capsys):
+    good = write("good.json", one())
+    text = (here / good).read_text()
+    data = plain.loads(text)
+    files = {
+        "half.json": text[: len(text) // 2],
+        "empty.json": "",
+        "foreign.json": '{"tests": 3}',
+        "future.json": plain.dumps(data | {"schema_version": 9}),
+        "odd.json": plain.dumps(data | {"results": [{"op": "<script>"}]}),
+    }
+    for name, body in files.items():
+        (here / name).write_text(body)
+        for words in (("merge", good, name), ("diff", good, name), ("diff", name, good)):
+            assert wrong(capsys, *words).startswith(f"opcheck: {name}: ")
+    (here / "binary.json").write_bytes(b"\xff\xfe")
+    assert wrong(capsys, "merge", "binary.json").startswith("opcheck: 'binary.json' is no text in UTF-8")
+    assert wrong(capsys, "merge", "god.json") == "opcheck: there is no file 'god.json'; did you mean 'good.json'?"
+    assert wrong(capsys, "merge", ".").startswith("opcheck: '.' cannot be read")
+    cli.main(["merge", good, "-o", "matrix.json"])
+    capsys.readouterr()
+    assert wrong(capsys, "merge", "matrix.json") == "opcheck: matrix.json: not a report: it is of kind 'matrix'"
+
+
+def test_what_is_mistyped_is_one_line(write, capsys):
+    good = write("good.json", one())
+    assert wrong(capsys, "merge", good, "--expct", "x").endswith("unknown option '--expct'; did you mean '--expect'?")
+    assert wrong(capsys, "merge", good, "-o", "m.jsno").endswith("did you mean '.json'?")
+    assert wrong(capsys, "diff", good, good, "-o", "d.html").startswith("opcheck: 'd.html': reports are written as")
+    assert wrong(capsys, "merge", good, "-o", "m.xml").endswith("junit is a format of single runs")
+    assert wrong(capsys, "merge", good, "--badge", "b.png").startswith("opcheck: 'b.png': badges are written as")
+    assert wrong(capsys, "diff", good, good, "--format", "html").startswith("opcheck: unknown format 'html'")
+    assert wrong(capsys, "diff", good).endswith("the following arguments are required: NEW")
+
+
+def test_conflicts_and_mixed_commits_are_usage_errors_with_the_way_out(write, capsys):
+    good, bad = write("good.json", one()), write("bad.json", one("fail", "wrong"))
+    assert "--allow-conflicts counts the worse" in wrong(capsys, "merge", good, bad)
+    assert cli.main(["merge", good, bad, "--allow-conflicts"]) == 1
+    capsys.readouterr()
+    old, new = write("old.json", one(), commit="a"), write("new.json", one(), commit="b", torch="2.15.0")
+    assert "--allow-mixed" in wrong(capsys, "merge", old, new)
+    assert cli.main(["merge", old, new, "--allow-mixed"]) == 0
+
+
+def test_what_cannot_be_written_after_all_is_three(write, monkeypatch, capsys):
+    good = write("good.json", one())
+
+    def full(*args):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(reports.os, "replace", full)
+    assert cli.main(["merge", good, "-o", "m.json"]) == 3
+    out, err = capsys.readouterr()
+    assert "verdict  clean" in out
+    assert err == "opcheck: 'm.json' cannot be written: No space left on device\n"
+
+
+# -- size
+
+OPS, CHECKS, ENVIRONMENTS = 300, 60, 6
+
+
+def _large(number: int) -> str:
+    outcomes = ["pass", "pass", "skip", "pass", "not_exercised", "pass", "pass"]
+    results = []
+    for op in range(OPS):
+        for check in range(CHECKS):
+            bad = (op * CHECKS + check + number) % 40 == 0
+            outcome = "fail" if bad else outcomes[(op + check) % len(outcomes)]
+            message = f"differs at [{op}, {check}]\ninput   small\ncall    op(x=float32[1, {op}])" if bad else ""
+            results.append(
+                one(
+                    outcome,
+                    message or ("" if outcome == "pass" else f"reason {check}"),
+                    op=f"my_ops::op_{op}",
+                    check=f"values.check_{check}",
+                )
+            )
+    made = dataclasses.replace(EVERY, results=tuple(results), ops={}, options={"source": "my_ops.specs"})
+    return json.render(dataclasses.replace(made, environment=EVERY.environment | {"torch": f"2.{9 + number}.0"}))
+
+
+def _cost(command: list[str]) -> tuple[int, float, float]:
+    """Exit status, seconds of processor time, and MiB of memory of a process."""
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    err = process.stderr.read()
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    process.stderr.close()
+    assert err == ""
+    return process.returncode, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
+
+
+def test_large_matrices_are_merged_and_compared_within_seconds(here):
+    """Held to 5 s and 500 MB for both, in processor time, since the machine may be busy."""
+    names = []
+    for number in range(ENVIRONMENTS):
+        names.append(f"{number}.json")
+        (here / names[-1]).write_text(_large(number))
+    opcheck = [sys.executable, "-m", "opcheck_suite.cli"]
+    status, seconds, memory = _cost([*opcheck, "merge", *names, "-o", "matrix.json", "-o", "matrix.md"])
+    assert status == 1
+    page = html.render(matrix_json.parse((here / "matrix.json").read_text()))
+    assert len(page.encode()) < 5e6
+    again, more, most = _cost([*opcheck, "diff", "matrix.json", "matrix.json"])
+    assert again == 0
+    assert seconds + more < 5
+    assert max(memory, most) < 500
+    print(f"merge {seconds:.1f} s {memory:.0f} MiB, diff {more:.1f} s {most:.0f} MiB")
