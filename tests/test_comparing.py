@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json as plain
-import os
 import subprocess
 import sys
 
@@ -175,16 +174,22 @@ def _large(number: int) -> str:
     return json.render(dataclasses.replace(made, environment=EVERY.environment | {"torch": f"2.{9 + number}.0"}))
 
 
+#: Starts a command and prints what it took. From a process of its own: a child counts the memory of what forked it.
+_LAUNCH = """
+import json, os, subprocess, sys
+process = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL)
+_, status, used = os.wait4(process.pid, 0)
+process.returncode = os.waitstatus_to_exitcode(status)
+print(json.dumps([process.returncode, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024]))
+"""
+
+
 def _cost(command: list[str]) -> tuple[int, float, float]:
     """Exit status, seconds of processor time, and MiB of memory of a process."""
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    assert process.stderr is not None
-    err = process.stderr.read()
-    _, status, used = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    process.stderr.close()
-    assert err == ""
-    return process.returncode, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
+    done = subprocess.run([sys.executable, "-c", _LAUNCH, *command], capture_output=True, text=True)
+    assert done.stderr == ""
+    status, seconds, memory = plain.loads(done.stdout)
+    return status, seconds, memory
 
 
 def test_large_matrices_are_merged_and_compared_within_seconds(here):
