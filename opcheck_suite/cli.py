@@ -43,16 +43,7 @@ def _parser() -> argparse.ArgumentParser:
     run = verbs.add_parser("run", help="run checks on ops and print the conformance matrix", epilog=_EPILOG)
     run.add_argument("target", help="module with SPECS, file, module that registers ops, or namespace")
     options.add_to_parser(run)
-    run.add_argument(
-        "--format", default="text", metavar="FORMAT", help=f"what is printed: {', '.join(_FORMATS)} (default: text)"
-    )
-    run.add_argument(
-        "--report",
-        action="append",
-        default=[],
-        metavar="PATH",
-        help="also write a report; its ending says how: .json, .md, .txt, .xml (JUnit)",
-    )
+    _add_output(run)
     run.add_argument("--known", default="", metavar="PATH", help="known failures in TOML: they are xfail, and strict")
     run.add_argument(
         "-v", "--verbose", action="store_true", help="also print what checks that passed have to tell, such as figures"
@@ -70,16 +61,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="DEVICE",
         help="devices that every op must have a kernel for, with commas (default: a kernel for any)",
     )
-    audit.add_argument(
-        "--format", default="text", metavar="FORMAT", help=f"what is printed: {', '.join(_FORMATS)} (default: text)"
-    )
-    audit.add_argument(
-        "--report",
-        action="append",
-        default=[],
-        metavar="PATH",
-        help="also write a report: .json, .md, .txt, .xml (JUnit)",
-    )
+    _add_output(audit)
     audit.add_argument("--strict", action="store_true", help="count warnings as bad")
     audit.set_defaults(run=_audit)
 
@@ -124,6 +106,20 @@ def _parser() -> argparse.ArgumentParser:
     explain.add_argument("check", help="id of a check, such as fake.strides, or of a rule, such as lint.private")
     explain.set_defaults(run=_explain)
     return parser
+
+
+def _add_output(parser: argparse.ArgumentParser) -> None:
+    """Declare what is printed and written of a run or an audit."""
+    parser.add_argument(
+        "--format", default="text", metavar="FORMAT", help=f"what is printed: {', '.join(_FORMATS)} (default: text)"
+    )
+    parser.add_argument(
+        "--report",
+        action="append",
+        default=[],
+        metavar="PATH",
+        help="also write a report; its ending says how: .json, .md, .txt, .xml (JUnit)",
+    )
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -21,13 +21,11 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from opcheck_suite.model import Outcome, Report, Result, Unit
+from opcheck_suite.model import FOUND, Outcome, Report, Result, Unit
 from opcheck_suite.registry import UsageError, did_you_mean, one_of
 
 CATEGORIES = ("op-bug", "unsupported", "harness-limit", "torch-bug")
 
-#: What an entry can excuse. An error is the harness's or the spec's own.
-_FAILED = (Outcome.FAIL, Outcome.CRASH, Outcome.TIMEOUT, Outcome.WARN)
 _GLOB = re.compile(r"[*?\[]")
 
 
@@ -158,7 +156,7 @@ def excuse(
 
 def _excuse(results: list[Result], positions: list[int], entry: Entry, today: datetime.date) -> None:
     """Apply one entry to the results of one unit, in place."""
-    failed = [n for n in positions if results[n].outcome in _FAILED]
+    failed = [n for n in positions if results[n].outcome in FOUND]
     for n in failed:
         if not entry.excuses(results[n]):
             note = f"{results[n].message}\nknown   {entry.reason}; but that is said to fail in another way: {entry}"

@@ -52,6 +52,8 @@ class Outcome(enum.StrEnum):
         return self in _BAD or self in (Outcome.WARN, Outcome.NOT_EXERCISED)
 
 
+#: What is found of an op. An error is the harness's or the spec's own, and no expectation excuses it.
+FOUND = (Outcome.FAIL, Outcome.CRASH, Outcome.TIMEOUT, Outcome.WARN)
 _BAD = frozenset({Outcome.FAIL, Outcome.XPASS, Outcome.ERROR, Outcome.CRASH, Outcome.TIMEOUT})
 
 #: From harmless to serious; the outcome of a cell of the matrix is the most serious of its results.

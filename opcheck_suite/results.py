@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from opcheck_suite import specs
-from opcheck_suite.model import Outcome, Result, Unit
+from opcheck_suite.model import FOUND, Outcome, Result, Unit
 from opcheck_suite.options import RunOptions
 from opcheck_suite.session import Row
 
@@ -43,12 +43,9 @@ def expect(entry: specs.Entry, results: list[Result]) -> list[Result]:
     """
     if not results or (reason := entry.spec.expected_failures.get(results[0].check)) is None:
         return results
-    expected = (Outcome.FAIL, Outcome.CRASH, Outcome.TIMEOUT, Outcome.WARN)
-    if any(r.outcome in expected for r in results):
+    if any(r.outcome in FOUND for r in results):
         return [
-            dataclasses.replace(r, outcome=Outcome.XFAIL, message=f"{reason}\n{r.message}")
-            if r.outcome in expected
-            else r
+            dataclasses.replace(r, outcome=Outcome.XFAIL, message=f"{reason}\n{r.message}") if r.outcome in FOUND else r
             for r in results
         ]
     text = f"expected to fail ({reason}), but passes: remove it from expected_failures"

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import argparse
 
-from opcheck_suite.lint import output
-from opcheck_suite.lint.run import lint
 from opcheck_suite.registry import UsageError, one_of
 
 EPILOG = "exit status: 0 no findings, 1 findings, 2 wrong usage, 3 the harness failed"
@@ -30,6 +28,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> tuple[str, bool]:
     """What to print, and whether there is nothing to change. Raises UsageError."""
+    from opcheck_suite.lint import output  # what other verbs do not need
+    from opcheck_suite.lint.run import lint
+
     one_of("format", args.format, output.FORMATS)
     if args.list:
         return output.listing(), True

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import logging
-
 import pytest
+
+from tests.settings import silent
 
 
 @pytest.fixture(scope="package", autouse=True)
 def quiet():
     """Keep pytest from gathering torch's trace log: it is most of the time of a call with symbols."""
-    log = logging.getLogger("torch.__trace")
-    was, log.disabled = log.disabled, True
-    yield
-    log.disabled = was
+    with silent("torch.__trace"):
+        yield

@@ -9,7 +9,6 @@ default 0 of a float arrives as 0.0 where it is left out before an argument that
 from __future__ import annotations
 
 import dataclasses
-import logging
 import re
 from collections.abc import Collection
 from typing import Any
@@ -46,16 +45,14 @@ from tests.rules.subjects import (
     spoil,
     spoilt,
 )
-from tests.settings import PROPERTY
+from tests.settings import PROPERTY, silent
 
 
 @pytest.fixture(scope="module", autouse=True)
 def quiet():
     """Keep torch from logging each annotation that it does not know."""
-    log = logging.getLogger("torch._library.opaque_object")
-    was, log.disabled = log.disabled, True
-    yield
-    log.disabled = was
+    with silent("torch._library.opaque_object"):
+        yield
 
 
 def outcome(said: str) -> str:
