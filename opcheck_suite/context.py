@@ -137,7 +137,7 @@ class Context:
         self.only = only
         """Names or globs of the samples that are looked at; all, if there are none."""
         self.deadly: dict[str, str] = {}
-        """What killed an earlier child, as ``eager:`` or ``fake:`` and a case's key -> how."""
+        """What killed an earlier child, as ``eager:``, ``fake:`` or ``threads:`` and a case's key -> how."""
         self._announce = announce
         self._memo: dict[Hashable, Any] = {}
 

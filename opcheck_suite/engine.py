@@ -284,6 +284,7 @@ class _Job:
         self._survived: set[Unit] = set()
         self._deadly: dict[tuple[str, str], dict[str, _Deadly]] = collections.defaultdict(dict)
         self._again: set[tuple[Unit, str]] = set()
+        self._threaded = ""
         self._deaths = 0
         self._at: tuple[str, str, str, str] = ("", "", "", "")
         self._last_call = ""
@@ -316,10 +317,11 @@ class _Job:
             limit = int(self._options.memory * 2**30)
             self.child = isolate.Child(self._serve, memory_limit=limit)
             self._last_call, self._doubtful, self._fresh = "", "", True
-        self._at = ("", "", "", "")
+        self._at, self._threaded = ("", "", "", ""), ""
         self._step_started = time.perf_counter()
         unit = self._queue[0]
         deadly = {key: met.how for key, met in self._deadly[unit.device, unit.dtype].items()}
+        deadly |= {f"threads:{key}": "it ended the process once" for met, key in self._again if met == unit}
         self.child.send({"unit": dataclasses.asdict(unit), "done": sorted(self._done), "deadly": deadly})
 
     def _serve(self, commands: isolate.Commands, send: isolate.Send) -> None:
@@ -350,7 +352,8 @@ class _Job:
     def _take(self, event: dict[str, Any]) -> Iterator[Result | Unit]:
         if "at" in event:
             self._at = tuple(event["at"])
-            what, _, group, call = self._at
+            what, key, group, call = self._at
+            self._threaded = key if what == "threads" else self._threaded
             self._last_call = call or self._last_call
             self._doubtful = call if what == "eager" and group.endswith("?") else self._doubtful
         elif "smaller" in event:
@@ -368,6 +371,8 @@ class _Job:
     def _finish(self) -> Iterator[Result | Unit]:
         unit = self._queue.popleft()
         self._fresh = False
+        if self._threaded:
+            self.close()  # what races did to the interpreter itself is no matter of the checks that follow
         if not any(r.outcome in (Outcome.CRASH, Outcome.TIMEOUT) for r in self._results):
             self._survived.add(unit)
         yield from expect(self.entry, self._results)
@@ -382,9 +387,9 @@ class _Job:
         uncertain = group.endswith("?")
         group = group.rstrip("?")
         sample, _, variant = key.partition("|")
-        if what == "threads" and (unit, key) not in self._again:
-            # Threads trip over races of Python and torch, too, but seldom twice: the op is blamed for what comes back.
-            self._again.add((unit, key))
+        if self._threaded and (unit, self._threaded) not in self._again:
+            # Threads trip over races of Python and torch, too: the op is blamed for what comes back without tracing.
+            self._again.add((unit, self._threaded))
             self._command()
             return
         self._deaths += 1

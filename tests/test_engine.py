@@ -382,6 +382,12 @@ def test_a_death_in_threads_is_blamed_on_the_op_when_it_comes_back(tmp_path, mon
     assert report.bad[0].message.startswith("the op, called from several threads at once on small: it died of SIGABRT")
 
 
+def test_a_death_that_only_tracing_brings_about_is_not_the_ops():
+    report = run(spec("dies_when_traced"), checks=("values.threads", "values.wide"))
+    assert outcomes(report)["values.threads"] == {"pass"}
+    assert not bad(report)
+
+
 def test_two_jobs_give_the_verdicts_of_one(one_by_one):
     two = run(*_several(), jobs=2)
     assert verdicts(two) == verdicts(one_by_one)
