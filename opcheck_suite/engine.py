@@ -442,7 +442,8 @@ class _Job:
         may have been invalid, made for an earlier check, can have damaged memory.
         """
         key = self._threaded
-        if not key and not (what == "check" and death.by_signal and self._doubtful) or (unit, key) in self._again:
+        doubted = what == "check" and death.by_signal and self._doubtful
+        if not (key or doubted) or (unit, key) in self._again:
             return False
         self._again.add((unit, key))
         return True
