@@ -38,6 +38,11 @@ def test_an_op_with_an_answer_is_not_run():
     assert len(recorder.calls) == 1
 
 
+def test_another_op_of_a_library_is_not_run_in_the_place_of_one_with_an_answer():
+    with pytest.raises(inductor.Unanswered, match="suite_compiled::twice"):
+        recorded(ops.rows_only, lambda x: ops.twice(x.neg()), torch.ones(3), answer=lambda: torch.zeros(3))
+
+
 def test_calls_of_others_are_noted_with_what_they_return():
     with inductor.without_generated_kernels(ops.twice):
         recorder = recorded(ops.twice, lambda x: ops.twice(x.neg()), torch.ones(3))
