@@ -77,15 +77,10 @@ def test_what_hollow_kernels_replace_is_put_back():
 
 def test_a_layout_that_inductor_may_choose_is_another():
     """What `compile.layout` is built on."""
-
-    def program(x):
-        return ops.free(x.neg().contiguous()), ops.twice(x.neg().contiguous())
-
-    given = torch.ones(4, 3).t()
+    given, answer = torch.ones(4, 3).t(), lambda: torch.ones(3, 4)
     with inductor.hollow_kernels():
-        chosen = recorded(ops.free, program, given, answer=lambda: torch.ones(3, 4))
-        torch._dynamo.reset()
-        kept = recorded(ops.twice, program, given, answer=lambda: torch.ones(3, 4))
+        chosen = recorded(ops.free, lambda x: ops.free(x.neg().contiguous()), given, answer=answer)
+        kept = recorded(ops.twice, lambda x: ops.twice(x.neg().contiguous()), given, answer=answer)
     assert [call.layouts[0].stride for call in chosen.calls] == [(1, 3)]
     assert [call.layouts[0].stride for call in kept.calls] == [(4, 1)]
 
