@@ -6,6 +6,7 @@ Sizes that are equal in a sample change together, since an op's arguments are re
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -284,9 +285,9 @@ def _beyond_a_tile(case: Case) -> Iterator[Case]:
 
 
 def _larger(case: Case, new: int) -> Iterator[Case]:
-    elements = sum(t.numel() for _, t in case.leaves())
     for size in _sizes(case):
-        made = resized(case, size.value, new) if elements * new // size.value <= 1 << 16 else None
+        shapes = [[new if n == size.value else n for n in t.shape] for _, t in case.leaves()]
+        made = resized(case, size.value, new) if sum(map(math.prod, shapes)) <= 1 << 16 else None
         if made is not None and sum(t.numel() for _, t in made.leaves()) <= 1 << 16:
             unsure = _alone(case, size)
             yield dataclasses.replace(made, variant=f"size {new}({size.place})", group="large", uncertain=unsure)
