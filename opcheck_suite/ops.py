@@ -1,7 +1,8 @@
 """Find operators, and read what torch's registries know about one. Nothing here calls an operator.
 
 torch has no public interface for its registration table. The private names used are, all in this module:
-``torch._C._dispatch_dump``, ``_get_privateuse1_backend_name``, ``_dispatch_get_all_op_names``, ``_dispatch_has_kernel_for_dispatch_key``,
+``torch._C._dispatch_dump``, ``_dispatch_get_all_op_names``, ``_dispatch_has_kernel_for_dispatch_key``,
+``_get_privateuse1_backend_name``,
 ``torch._library.simple_registry`` and ``torch._library.custom_ops``.
 """
 
@@ -41,7 +42,7 @@ _KINDS = ("", "Sparse", "SparseCsr", "Quantized", "NestedTensor", "Mkldnn")
 
 
 def backends() -> dict[str, str]:
-    """Device type -> dispatch key of its kernels, with the name that a backend from outside of torch has given itself."""
+    """Device type -> dispatch key of its kernels, with the name that a backend from outside of torch has taken."""
     return BACKENDS | {torch._C._get_privateuse1_backend_name(): "PrivateUse1"}
 
 
@@ -114,9 +115,10 @@ class OpInfo:
 
     def serves(self, device: str) -> bool:
         """Whether a call with tensors of a device type finds a kernel, be it one for autograd that does the work."""
-        # what custom_op puts at Autograd of every op calls the kernel of the device, and so does not count
-        own = self.definition is None and bool({f"Autograd{backend(device)}", "Autograd"} & set(self.kernels))
-        return own or self.kernel_for(device) is not None
+        # one for all devices calls the kernel of the device, where there are such kernels
+        every = "Autograd" in self.kernels and self.definition is None and not self.devices
+        own = self.definition is None and f"Autograd{backend(device)}" in self.kernels
+        return own or every or self.kernel_for(device) is not None
 
     @property
     def devices(self) -> tuple[str, ...]:

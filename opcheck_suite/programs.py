@@ -183,8 +183,8 @@ def under_inductor(ctx: Context, case: Case) -> str:
 def compiled(ctx: Context, case: Case, kind: str, backend: str) -> Compiled:
     """All situations of a kind as one function compiled with a backend, once for all checks.
 
-    Where Inductor without generated kernels fails or gives something else, what it does with them counts. Ends the check
-    where Inductor has nothing for the device.
+    Where Inductor without generated kernels fails or gives something else, what it does with them counts. Ends the
+    check where Inductor has nothing for the device.
     """
 
     def make() -> Compiled:

@@ -1,8 +1,8 @@
 """Calls on tensors whose values come late: for the checks that look where a kernel is queued.
 
-A device does what is asked of it later, each stream in its own order. Here a stream is kept busy for a while, then other
-values are written into the arguments, then the op is called, all on that stream. Only what is queued on the same stream
-sees the values. Everything goes through ``torch.accelerator`` and ``torch.Stream``, which know all backends.
+A device does what is asked of it later, each stream in its own order. Here a stream is kept busy for a while, then
+other values are written into the arguments, then the op is called, all on that stream. Only what is queued on the same
+stream sees the values. Everything goes through ``torch.accelerator`` and ``torch.Stream``, which know all backends.
 """
 
 from __future__ import annotations

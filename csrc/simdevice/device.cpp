@@ -340,6 +340,15 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("record_stream", record_stream_sim);
 }
 
+// The copy sees to these views itself. What torch does otherwise is copy them first, without end.
+TORCH_LIBRARY_IMPL(aten, Negative, m) {
+  m.impl("_copy_from", torch::CppFunction::makeFallthrough());
+}
+
+TORCH_LIBRARY_IMPL(aten, Conjugate, m) {
+  m.impl("_copy_from", torch::CppFunction::makeFallthrough());
+}
+
 // What torch.sim is made of, beside torch.accelerator.
 TORCH_LIBRARY(simdevice, m) {
   m.def("device_count() -> int", [] { return int64_t{kDevices}; });

@@ -1,6 +1,6 @@
-"""Kernels for a device that go wrong where the CPU shows nothing: ``opcheck run reference_ops.broken.device --device sim``.
+"""Kernels for a device that go wrong where the CPU shows nothing.
 
-The kernels are in C++ (``csrc/simdevice/broken.cpp``), for the simulated device. Importing this module compiles and
+``opcheck run reference_ops.broken.device --device sim``. The kernels are in C++ (``csrc/simdevice/broken.cpp``), for the simulated device. Importing this module compiles and
 registers it, so that the module is no part of the table of all faults: those are found on the CPU, as if there were no
 other device.
 """

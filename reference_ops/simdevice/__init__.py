@@ -1,9 +1,9 @@
 """A simulated accelerator, ``sim``: what the device checks prove themselves on where there is no GPU.
 
-It is a backend in C++ (``csrc/simdevice``) under the dispatch key PrivateUse1, compiled when it is first asked for. There
-are two devices, with memory, streams and errors as those of a GPU: an address of a device is none of the host's, work is
-queued and done later by a thread for each stream, and what goes wrong is told by the next call that waits. Operators of
-torch's that make, view and copy tensors are its own; the others run on the CPU, on copies.
+It is a backend in C++ (``csrc/simdevice``) under the dispatch key PrivateUse1, compiled when it is first asked for.
+There are two devices, with memory, streams and errors as those of a GPU: an address of a device is none of the host's,
+work is queued and done later by a thread for each stream, and what goes wrong is told by the next call that waits.
+Operators of torch's that make, view and copy tensors are its own; the others run on the CPU, on copies.
 
 Importing this package does nothing. `register` makes ``torch.device("sim")`` and ``torch.sim`` known, for good; so does
 importing `reference_ops.simdevice.specs`, and with it ``opcheck run reference_ops.simdevice.specs --device sim``.

@@ -76,6 +76,7 @@ class Stream(torch.Stream):
     """A new stream, of the current device unless one is given."""
 
     def __new__(cls, device: Any = "sim", **kwargs: Any) -> Any:
+        """A stream, which is its own context."""
         return super().__new__(cls, device=device, **kwargs)
 
 
