@@ -19,8 +19,10 @@ from opcheck_suite.context import Context, Run
 from opcheck_suite.inputs import tensors
 from opcheck_suite.inputs.cases import Case
 
-#: How long a stream is kept busy, in seconds, and what with: copies of so many bytes.
-_SECONDS, _BYTES = 0.05, 1 << 25
+#: How long a stream is kept busy, in seconds; with copies that take a millisecond each, if so many bytes suffice.
+_SECONDS, _STEP, _LEAST, _MOST = 0.05, 1e-3, 1 << 21, 1 << 27
+#: A device's queue holds about a thousand calls; beyond, the host waits.
+_CALLS = 1000
 
 
 def why_not(ctx: Context) -> str | None:
@@ -32,21 +34,34 @@ def why_not(ctx: Context) -> str | None:
     return None if ctx.info.takes_tensors else "the op takes no tensor"
 
 
+def new_stream(ctx: Context, index: int) -> torch.Stream:
+    """A stream of a device that nothing uses. Ends the check where the backend has one stream only."""
+    try:
+        return torch.Stream(device=torch.device(torch.device(ctx.device).type, index))
+    except (RuntimeError, NotImplementedError) as error:
+        ctx.skip(f"torch makes no streams for {ctx.device}: {ctx.describe_error(error)}")
+
+
 class Load:
     """Work that takes a device about 50 ms, and the host next to nothing."""
 
     def __init__(self, place: torch.device) -> None:
-        self._source = torch.zeros(_BYTES, dtype=torch.uint8, device=place)
-        self._target = torch.empty_like(self._source)
-        self._times, took = 1, 0.0
-        while took < _SECONDS / 5:
-            self._times *= 2
-            torch.accelerator.synchronize(place.index)
-            start = time.perf_counter()
-            self.queue()
-            torch.accelerator.synchronize(place.index)
-            took = time.perf_counter() - start
-        self._times = max(1, round(self._times * _SECONDS / took))
+        size, self._times = _LEAST, 1
+        while True:
+            self._source = torch.zeros(size, dtype=torch.uint8, device=place)
+            self._target = torch.empty_like(self._source)
+            seconds = min(self._seconds(place.index) for _ in range(2))
+            if seconds >= _STEP or size >= _MOST:
+                break
+            size *= 4
+        self._times = min(int(_SECONDS / seconds) + 1, _CALLS)
+
+    def _seconds(self, index: int) -> float:
+        torch.accelerator.synchronize(index)
+        start = time.perf_counter()
+        self.queue()
+        torch.accelerator.synchronize(index)
+        return time.perf_counter() - start
 
     def queue(self) -> None:
         """Put the work on the current stream of the device."""
@@ -68,7 +83,8 @@ def call(ctx: Context, case: Case, before: Case, *, index: int, stream: torch.St
     """Call the op on tensors of the device of an index, which hold the values of ``before`` until those of ``case``
     come.
 
-    With a ``stream``, on that; else on the current stream of that device. Without ``load``, nothing is late.
+    With a ``stream``, on that; else on the current stream of that device. Without ``load``, nothing is late, and the
+    device is waited for after each step.
 
     Ends the check where the arguments do not let themselves be written to, or the device was too quick.
     """
@@ -85,13 +101,18 @@ def call(ctx: Context, case: Case, before: Case, *, index: int, stream: torch.St
             work.queue()
         if not alternatives.write(case, given, new):
             ctx.skip("the elements of an argument share memory, so that it cannot be written to")
+        if work is None:
+            ctx.synchronize(index)
         told = work is not None and not on.query()
         args, kwargs = given
         out = ctx.call(ctx.info.op, *args, what=f"the op, called on {place} with other work queued,", **kwargs)
+        if work is None:
+            ctx.synchronize(index)
         results = Run(case, args, kwargs, [], out, None, []).results()
         results = tensors.map_tensors(lambda t: t.detach().clone(), results)
     on.synchronize()
     ctx.synchronize(index)
+    ctx.synchronize()  # where the kernel may have run instead
     ctx.announce("check", case)
     return Late(results, told)
 

@@ -28,7 +28,7 @@ namespace {
 constexpr size_t kSpace = size_t{1} << 40;
 constexpr size_t kAlignment = 512; // as CUDA's allocator aligns
 constexpr int kStreams = 33; // of a device: the default one, and a pool
-constexpr double kBytesPerSecond = 2e9; // slow enough that work is still under way when the host goes on
+constexpr double kBytesPerSecond = 5e8; // slow enough that work is still under way when the host goes on
 constexpr size_t kUnnoticed = size_t{1} << 20; // less memory than this takes no time
 
 // ------------------------------------------------------------------------- streams

@@ -1,8 +1,8 @@
 """Kernels for a device that go wrong where the CPU shows nothing.
 
-``opcheck run reference_ops.broken.device --device sim``. The kernels are in C++ (``csrc/simdevice/broken.cpp``), for the simulated device. Importing this module compiles and
-registers it, so that the module is no part of the table of all faults: those are found on the CPU, as if there were no
-other device.
+``opcheck run reference_ops.broken.device --device sim``. The kernels are in C++ (``csrc/simdevice/broken.cpp``), for
+the simulated device. Importing this module compiles and registers it, so that the module is no part of the table of all
+faults: those are looked at on the CPU, as if there were no other device.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from opcheck_suite import registry
 from opcheck_suite.model import OpSpec, Sample
 from reference_ops import simdevice
 from reference_ops.broken.fault import Fault, doubled, library, like, matrix, two_matrices
@@ -96,8 +97,7 @@ if not UNAVAILABLE:
         if _fault.spec.samples is matrix:
             torch.library.register_fake(_fault.spec.op, like, lib=_LIBRARY)
 
-#: An op without a fault, which all device checks look at.
-GOOD = OpSpec(
+_GOOD = OpSpec(
     "broken_device::blend",
     samples=two_matrices,
     reference=_blend,
@@ -107,4 +107,7 @@ GOOD = OpSpec(
     about="a kernel for the simulated device that is right",
 )
 
-SPECS = [GOOD, *(fault.spec for fault in FAULTS)]
+#: Check id -> an op that passes it, having run on the device.
+GOOD: dict[str, OpSpec] = {one.id: _GOOD for one in registry.all_checks() if one.family == "device"}
+
+SPECS = [_GOOD, *(fault.spec for fault in FAULTS)]

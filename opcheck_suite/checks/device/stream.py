@@ -40,7 +40,7 @@ def stream(ctx, case):
     expected = ctx.require(case).results()
 
     def run(*, load):
-        side = torch.Stream(device=torch.device(torch.device(ctx.device).type, index))
+        side = queued.new_stream(ctx, index)
         return queued.call(ctx, case, others[0], index=index, stream=side, load=load)
 
     late = run(load=True)
