@@ -110,6 +110,68 @@ def test_specs_of_the_reference_ops_serve_the_device_as_they_are(tmp_path):
     assert {r["outcome"] for r in results if r["device"] == "cpu" and r["check"].startswith("device.")} == {"skip"}
 
 
+PROGRAM = """
+import os, torch
+assert torch._C._get_privateuse1_backend_name() == "privateuseone"
+from reference_ops import simdevice
+assert torch._C._get_privateuse1_backend_name() == "privateuseone"  # importing it does nothing
+simdevice.register()
+assert torch.accelerator.current_accelerator().type == "sim" and torch.accelerator.device_count() == 2
+
+x = torch.arange(12.0, device="sim:1").reshape(3, 4).requires_grad_()
+(x.t() * x.t()).sum().backward()
+assert torch.equal(x.grad.cpu(), 2 * x.detach().cpu()) and x.grad.device.index == 1
+
+before = torch.sim.memory_allocated(0)
+held = torch.zeros(1000, device="sim")
+assert torch.sim.memory_allocated(0) == before + 4000 == torch.accelerator.memory_allocated(0)
+del held
+assert torch.sim.memory_allocated(0) == before
+
+a, b = torch.zeros(1 << 22, device="sim"), torch.empty(1 << 22, device="sim")
+side, flag = torch.Stream(device="sim"), torch.zeros((), device="sim")
+torch.accelerator.synchronize()
+with side:
+    b.copy_(a)  # takes its time
+    flag.fill_(1)
+assert not side.query() and flag.item() == 0  # streams do not wait for each other
+torch.accelerator.current_stream().wait_stream(side)
+assert flag.item() == 1
+
+try:
+    x + torch.zeros(3, 4)
+except RuntimeError as error:
+    assert "same device" in str(error)
+else:
+    raise AssertionError("tensors of two devices were added")
+assert (x + torch.tensor(1.0)).sum().item() == 78.0
+
+child = os.fork()
+if not child:  # has threads of its own
+    os._exit(0 if (x.detach() * 2).sum().item() == 132.0 else 1)
+assert os.waitpid(child, 0)[1] == 0
+
+flat = torch.zeros(3, 4, device="sim")
+torch.ops.broken_device.beyond_the_end(flat)  # returns
+for _ in range(2):
+    try:
+        torch.accelerator.synchronize()
+    except RuntimeError as error:
+        assert "illegal memory access" in str(error)
+    else:
+        raise AssertionError("the error did not come")
+print("done")
+"""
+
+
+def test_the_simulated_device_is_what_it_says():
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM], cwd=planted.ROOT, capture_output=True, text=True, env=environment
+    )
+    assert done.stdout.split() == ["done"], done.stderr
+
+
 def test_a_compiler_is_needed_and_its_absence_is_told(tmp_path):
     command = [sys.executable, "-m", "opcheck_suite.cli", "run", "reference_ops.simdevice.specs", "--device", "sim"]
     environment = os.environ | {"CXX": "no-such-compiler", "OPCHECK_BUILD_DIR": str(tmp_path)}
