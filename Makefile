@@ -26,6 +26,9 @@ lint: $(STAMP)
 	ruff check .
 	ruff format --check .
 	mypy
+	check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	check-jsonschema --builtin-schema vendor.github-actions .github/actions/*/action.yml
+	zizmor --offline --quiet --persona pedantic .github
 
 # compiles what has changed in csrc; reports what is missing where it cannot
 native: $(STAMP)

@@ -94,6 +94,8 @@ def _run(ctx: Context, case: Case, program: Program) -> tuple[inductor.Work, ind
             torch.compile(program, backend=inductor.recording(recorder), fullgraph=True)(xs)
         except (KeyboardInterrupt, MemoryError):
             raise
+        except inductor.Unanswered as error:
+            return f"not counted: {error} is called in the op's place, and cannot be without values"
         except BaseException as error:
             return f"does not compile: {describe_error(error)}"
         return work, recorder

@@ -323,7 +323,7 @@ class _Job:
         self._step_started = time.perf_counter()
         unit = self._queue[0]
         deadly = {key: met.how for key, met in self._deadly[unit.device, unit.dtype].items()}
-        deadly |= {f"threads:{key}": "it ended the process once" for met, key in self._again if met == unit}
+        deadly |= {f"threads:{key}": "it ended the process once" for met, key in self._again if key and met == unit}
         self.child.send({"unit": dataclasses.asdict(unit), "done": sorted(self._done), "deadly": deadly})
 
     def _serve(self, commands: isolate.Commands, send: isolate.Send) -> None:
@@ -405,9 +405,7 @@ class _Job:
         uncertain = group.endswith("?")
         group = group.rstrip("?")
         sample, _, variant = key.partition("|")
-        if self._threaded and (unit, self._threaded) not in self._again:
-            # Threads trip over races of Python and torch, too: the op is blamed for what comes back without tracing.
-            self._again.add((unit, self._threaded))
+        if self._once_more(unit, what, death):
             self._command()
             return
         self._deaths += 1
@@ -454,6 +452,19 @@ class _Job:
             yield from self._finish()
         else:
             self._command()
+
+    def _once_more(self, unit: Unit, what: str, death: isolate.Death) -> bool:
+        """Whether to see in a fresh child if the death comes back, as it may have been no fault of the step under way.
+
+        Threads trip over races of Python and torch, too; the second time, Python does not trace them. And a call that
+        may have been invalid, made for an earlier check, can have damaged memory.
+        """
+        key = self._threaded
+        doubted = what == "check" and death.by_signal and self._doubtful
+        if not (key or doubted) or (unit, key) in self._again:
+            return False
+        self._again.add((unit, key))
+        return True
 
     def _late(self, death: isolate.Death) -> Row:
         """The row for a process that dies between two checks: an earlier call has damaged its memory."""

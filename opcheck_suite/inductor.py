@@ -16,6 +16,7 @@ from unittest import mock
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from opcheck_suite import ops
 from opcheck_suite.inputs import tensors
 
 Backend = Callable[[torch.fx.GraphModule, list[Any]], Callable[..., Any]]
@@ -66,10 +67,15 @@ class Call:
         return tuple(one.key for one in self.layouts)
 
 
+class Unanswered(Exception):
+    """A call of an op, named, that cannot be run on any values."""
+
+
 class Recorder(TorchDispatchMode):
     """While active, notes the calls of one op in ``calls``, and those of other ops by name with the bytes returned.
 
-    With ``answer`` the op is not run: what that returns is taken for its result.
+    With ``answer`` the op is not run, so that arguments may hold any values: what that returns is taken for its result.
+    Ops of other libraries than torch, which the op may call in its place, are not run either: `Unanswered` is raised.
     """
 
     def __init__(self, op: Any, *, answer: Callable[[], Any] | None = None) -> None:
@@ -86,6 +92,8 @@ class Recorder(TorchDispatchMode):
             copies = tuple(t.detach().clone() for t in given)
             self.calls.append(Call(tuple(layout(t) for t in given if tensors.strided(t)), copies))
             return func(*args, **kwargs) if self._answer is None else self._answer()
+        if self._answer is not None and func.namespace not in ops.TORCHS_OWN and not ops.info(func).from_torch:
+            raise Unanswered(func.name())
         out = func(*args, **kwargs)
         self.others.append((func.name(), sum(t.numel() * t.element_size() for t in tensors.tensors(out))))
         return out

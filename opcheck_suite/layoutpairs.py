@@ -79,8 +79,11 @@ def _tempted(ctx: Context, case: Case) -> Iterator[Calls | Refusal]:
         plain = programs.function(call, [situation], programs.facts(ctx, case))
         mine = inductor.Recorder(ctx.info.op, answer=answer)
         theirs = inductor.Recorder(ctx.info.op, answer=answer)
-        with theirs:
-            plain([[t.clone() for t in given]])
+        try:
+            with theirs:
+                plain([[t.clone() for t in given]])
+        except inductor.Unanswered:  # there is no call of the op
+            return
         error = _compile(plain, given, inductor.recording(mine))
         if error is None:
             yield situation, mine.calls, theirs.calls

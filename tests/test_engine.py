@@ -13,7 +13,7 @@ from opcheck_suite.model import Outcome, Result, Unit
 from opcheck_suite.options import RunOptions
 from opcheck_suite.registry import UsageError
 from tests.fixtures import harness_ops
-from tests.fixtures.harness_ops import spec
+from tests.fixtures.harness_ops import matrix, spec
 
 FAMILIES = ("values", "schema", "fake")
 
@@ -386,6 +386,13 @@ def test_a_death_that_only_tracing_brings_about_is_not_the_ops():
     report = run(spec("dies_when_traced"), checks=("values.threads", "values.wide"))
     assert outcomes(report)["values.threads"] == {"pass"}
     assert not bad(report)
+
+
+def test_a_call_that_may_be_invalid_does_not_end_a_later_check():
+    sample = Sample(args=(matrix(), torch.ones(5)), name="small")
+    report = run(spec("damages", samples=[sample]), checks=("values.empty", "dispatch.inference_mode"))
+    assert outcomes(report)["values.empty"] == {"pass"}
+    assert outcomes(report)["dispatch.inference_mode"] == {"pass"}
 
 
 def test_two_jobs_give_the_verdicts_of_one(one_by_one):

@@ -38,6 +38,11 @@ def test_an_op_with_an_answer_is_not_run():
     assert len(recorder.calls) == 1
 
 
+def test_another_op_of_a_library_is_not_run_in_the_place_of_one_with_an_answer():
+    with pytest.raises(inductor.Unanswered, match="suite_compiled::twice"):
+        recorded(ops.rows_only, lambda x: ops.twice(x.neg()), torch.ones(3), answer=lambda: torch.zeros(3))
+
+
 def test_calls_of_others_are_noted_with_what_they_return():
     with inductor.without_generated_kernels(ops.twice):
         recorder = recorded(ops.twice, lambda x: ops.twice(x.neg()), torch.ones(3))
@@ -72,15 +77,10 @@ def test_what_hollow_kernels_replace_is_put_back():
 
 def test_a_layout_that_inductor_may_choose_is_another():
     """What `compile.layout` is built on."""
-
-    def program(x):
-        return ops.free(x.neg().contiguous()), ops.twice(x.neg().contiguous())
-
-    given = torch.ones(4, 3).t()
+    given, answer = torch.ones(4, 3).t(), lambda: torch.ones(3, 4)
     with inductor.hollow_kernels():
-        chosen = recorded(ops.free, program, given, answer=lambda: torch.ones(3, 4))
-        torch._dynamo.reset()
-        kept = recorded(ops.twice, program, given, answer=lambda: torch.ones(3, 4))
+        chosen = recorded(ops.free, lambda x: ops.free(x.neg().contiguous()), given, answer=answer)
+        kept = recorded(ops.twice, lambda x: ops.twice(x.neg().contiguous()), given, answer=answer)
     assert [call.layouts[0].stride for call in chosen.calls] == [(1, 3)]
     assert [call.layouts[0].stride for call in kept.calls] == [(4, 1)]
 

@@ -6,6 +6,7 @@ A tensor of more than 2**31 elements costs no memory when it is one element (or 
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 from collections.abc import Iterator
 
@@ -19,7 +20,7 @@ from opcheck_suite.inputs.variants import variant
 WRAP = 1 << 32
 #: More elements than a signed 32-bit integer counts.
 BEYOND = (1 << 31) + 1
-_FIRST, _SECOND = 1 << 13, 1 << 20
+_TINY, _FIRST, _SECOND = 1 << 6, 1 << 13, 1 << 20
 _HIGHER = "number "
 
 
@@ -30,10 +31,10 @@ def _huge(case: Case) -> Iterator[Case]:
 
 
 def smaller(sample: Case, case: Case) -> Iterator[tuple[Case, float]]:
-    """Two smaller variants of the same kind as a huge one, each with how many times larger the next one is."""
+    """Smaller variants of the same kind as a huge one, each with how many times larger the next one is."""
     higher_number = case.variant.startswith(_HIGHER)
-    last = WRAP if higher_number else BEYOND
-    for size, coming in ((_FIRST, _SECOND), (_SECOND, last)):
+    steps = (_FIRST, _SECOND, WRAP) if higher_number else (_TINY, _FIRST, _SECOND, BEYOND)
+    for size, coming in itertools.pairwise(steps):
         for made in higher(sample, size) if higher_number else longer(sample, size):
             if not higher_number or made.variant.partition("=")[0] == case.variant.partition("=")[0]:
                 yield made, coming / size

@@ -25,8 +25,8 @@ def resized(
     """The case with every size equal to ``old`` made ``new``; None where that could break a relation between arguments.
 
     Integer arguments equal to the size change with it, and integer tensors as what they hold demands; see `relations`.
-    Left alone: integer tensors that may index into what shrinks, and lists of integers that sum to the size. ``how``
-    makes a tensor of another shape; by default values are repeated.
+    Left alone: integer tensors that may index into what shrinks, lists of integers that sum to the size, and lists of
+    offsets between which it lies. ``how`` makes a tensor of another shape; by default values are repeated.
     """
     kinds = relations.kinds(case) if kinds is None else kinds
     fixed = relations.fixed(case, kinds)
@@ -65,7 +65,10 @@ def resized(
             if sum(value) == old and len(value) > 1:
                 return None
             if old in value:
-                changes[name] = [new if v == old else v for v in value]
+                changed = [new if v == old else v for v in value]
+                if value[0] == 0 and sorted(value) == list(value) and sorted(changed) != changed:
+                    return None  # offsets, of which none may pass the next
+                changes[name] = changed
     return case.replace(changes, variant="", group="")
 
 

@@ -409,13 +409,22 @@ def test_huge_numbers_have_the_lower_bits_of_the_sample_and_are_no_sizes():
 def test_what_is_huge_is_tried_smaller_first(n):
     sample = case("two", torch.ones(4), torch.ones(4), 7)
     made = variants.derive(sample, "huge")[n]
-    (first, step), (second, last) = huge.smaller(sample, made)
+    *tiny, (first, step), (second, last) = huge.smaller(sample, made)
+    assert [(t.numel(), coming) for one, coming in tiny for _, t in one.leaves()] == [(64, 2**7)] * 2 * (n == 0)
     assert (step, last) == (2**7, (2**32, 2**31 + 1)[n == 0] / 2**20)
     if n == 0:
         assert [t.numel() for _, t in first.leaves()] == [2**13] * 2
         assert [t.numel() for _, t in second.leaves()] == [2**20] * 2
     else:
         assert (first.bound()["n"], second.bound()["n"]) == (7 + 2**13, 7 + 2**20)
+
+
+def test_offsets_in_a_list_of_integers_stay_in_order():
+    sample = case("two", torch.ones(3), torch.ones(6), 2, [0, 3, 6])
+    assert sizes.resized(sample, 3, 7) is None
+    made = sizes.resized(sample, 6, 11)
+    assert made is not None
+    assert made.bound()["sizes"] == [0, 3, 11]
 
 
 def test_a_quick_run_leaves_out_what_rarely_shows_more():

@@ -39,12 +39,17 @@ def wide(ctx, case):
     from opcheck_suite import state
     from opcheck_suite.inputs import huge
 
+    def growth(larger):
+        return huge.growth(ctx.sample_of(case), larger)
+
     with state.limited_memory(_MEMORY):
         before, made = 0.0, 0
         for small, next_factor in huge.smaller(ctx.sample_of(case), case):
             seconds, output = _seconds(ctx, small), _output(ctx.fake(small))
             if seconds is None:
                 ctx.skip(f"it is refused, or its output large, where it is smaller ({small.variant})")
+            if not before and ctx.compare(ctx.require(small).results(), ctx.reference(small), growth=growth(small)):
+                ctx.skip(f"the result is wrong where it is smaller already ({small.variant}): see values.noncontiguous")
             if before and output + (output - made) * next_factor > _OUTPUT:
                 ctx.skip("judged by smaller inputs, its output would be large")
             coming = seconds + max(0.0, seconds - before) * next_factor  # what does not grow is the cost of any call
@@ -57,8 +62,7 @@ def wide(ctx, case):
         if expected is None:
             ctx.skip("the reference refuses this input, or needs more memory than it may take")
         run = ctx.require(case)
-        growth = huge.growth(ctx.sample_of(case), case)
-        difference = ctx.compare(run.results(), expected, growth=growth)
+        difference = ctx.compare(run.results(), expected, growth=growth(case))
     if difference:
         ctx.fail(f"the result differs from the reference: {difference}")
 
