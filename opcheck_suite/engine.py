@@ -328,20 +328,17 @@ class _Job:
 
     def _serve(self, commands: isolate.Commands, send: isolate.Send) -> None:
         """Runs in the child."""
-        chosen, announce = self._options, lambda *at: send({"at": at})
+        chosen, tier = self._options, Tier(self._options.tier)
+
+        def announce(*at: str) -> None:
+            send({"at": at})
 
         def lost(text: str) -> None:  # nothing can be done with the device from here on
             send({"lost": text})
             os._exit(1)
 
         session = Session(
-            self.entry,
-            seed=chosen.seed,
-            tier=Tier(chosen.tier),
-            only=chosen.sample,
-            announce=announce,
-            lost=lost,
-            shrink=True,
+            self.entry, seed=chosen.seed, tier=tier, only=chosen.sample, announce=announce, lost=lost, shrink=True
         )
         for command in commands:
             unit, done, deadly = Unit(**command["unit"]), frozenset(command["done"]), command["deadly"]
