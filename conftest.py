@@ -22,6 +22,10 @@ def pytest_configure(config: pytest.Config) -> None:
     from opcheck_suite.devices import select
     from opcheck_suite.registry import UsageError
 
+    if "sim" in chosen.split(","):  # torch does not know it by itself
+        from reference_ops import simdevice
+
+        simdevice.register()
     try:
         select(chosen)
     except UsageError as error:

@@ -25,6 +25,21 @@ def of(ctx: Context, case: Case) -> list[Case]:
     return ctx.memo(("alternatives", case.key), lambda: _find(ctx, case))
 
 
+def write(case: Case, inputs: tensors.Args, other: Case) -> bool:
+    """Write another case's values into the tensors of a call in place; False where a tensor does not let itself be
+    written to.
+    """
+    values = dict(other.leaves())
+    for name, t in case.leaves(inputs):
+        packed = tensors.strided(t) and all(
+            step > 0 for size, step in zip(t.shape, t.stride(), strict=True) if size > 1
+        )
+        if not packed or t.shape != values[name].shape:
+            return False
+        t.copy_(values[name])
+    return True
+
+
 def _find(ctx: Context, case: Case) -> list[Case]:
     found: list[Case] = []
     expected = ctx.require(case).results()

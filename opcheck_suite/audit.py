@@ -23,7 +23,7 @@ def run(
     start = time.perf_counter()
     names = tuple(dict.fromkeys(d.strip() for d in device.split(",") if d.strip()))
     for name in names:
-        one_of("device", name, ops.BACKENDS)
+        one_of("device", name, ops.backends())
     if names:
         loaded = dataclasses.replace(loaded, entries=tuple(_claimed(entry, names) for entry in loaded.entries))
     options = RunOptions(ops=patterns, tier="static", isolate="never", strict=strict)

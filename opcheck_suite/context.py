@@ -17,7 +17,7 @@ from typing import Any, NoReturn, TypeVar
 
 import torch
 
-from opcheck_suite import compare, fakes, ops, specs, state
+from opcheck_suite import compare, devices, fakes, ops, specs, state
 from opcheck_suite.inputs import cases, tensors, variants
 from opcheck_suite.inputs.cases import Case
 from opcheck_suite.model import OpSpec, Tier
@@ -30,6 +30,10 @@ NOT_FUNCTIONAL = "torch does not functionalize ops whose outputs alias arguments
 #: (what is about to run, key of the case, its group, with a question mark if the call may be invalid, the call in
 #: words). From the last one the parent knows what a dead child was doing.
 Announce = Callable[[str, str, str, str], None]
+
+
+#: Told of a device that is of no use any more, and why. It may end the process; where it returns, checks fail.
+Lost = Callable[[str], None]
 
 
 def silent(what: str, key: str, group: str, call: str) -> None:
@@ -126,6 +130,7 @@ class Context:
         seed: int = 0,
         only: tuple[str, ...] = (),
         announce: Announce = silent,
+        lost: Lost = lambda _: None,
         tier: Tier = Tier.FULL,
     ) -> None:
         self.spec = spec
@@ -139,6 +144,7 @@ class Context:
         self.deadly: dict[str, str] = {}
         """What killed an earlier child, as ``eager:``, ``fake:`` or ``threads:`` and a case's key -> how."""
         self._announce = announce
+        self._lost = lost
         self._memo: dict[Hashable, Any] = {}
 
     # -- what there is to look at
@@ -381,8 +387,8 @@ class Context:
         """
         rng = torch.default_generator.get_state()
         torch.default_generator.manual_seed(self.seed)
-        if self.device.startswith("cuda"):
-            torch.cuda.manual_seed_all(self.seed)
+        if (module := devices.module(self.device)) is not None and hasattr(module, "manual_seed_all"):
+            module.manual_seed_all(self.seed)
         random.seed(self.seed)
         if (numpy := sys.modules.get("numpy")) is not None:
             numpy.random.seed(self.seed)
@@ -391,10 +397,19 @@ class Context:
         finally:
             torch.default_generator.set_state(rng)
 
-    def synchronize(self) -> None:
-        """Wait for the device, so that its errors are raised here and not in a later check."""
-        if self.device.startswith("cuda"):
-            torch.cuda.synchronize()
+    def synchronize(self, index: int | None = None) -> None:
+        """Wait for the device, the current one or that of an index, so that its errors are told here and not later.
+
+        After such an error no call on the device can be relied on: a child that runs checks ends here. Elsewhere it is
+        raised, as `OpRaised`.
+        """
+        if (module := devices.module(self.device)) is None:
+            return
+        try:
+            module.synchronize() if index is None else module.synchronize(index)
+        except RuntimeError as error:
+            self._lost(describe_error(error))
+            raise OpRaised(error, "the device, asked whether all kernels have done well,") from error
 
     def announce(self, what: str, case: Case) -> None:
         """Tell the parent what is about to run."""

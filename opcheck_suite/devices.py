@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 
 from opcheck_suite.registry import UsageError, did_you_mean
@@ -49,6 +51,18 @@ def _unbuilt(kind: str) -> bool:
     if kind == "cuda":
         return torch.version.cuda is None and torch.version.hip is None
     return False
+
+
+def module(name: str) -> Any:
+    """What torch has for a device's type, such as ``torch.cuda``; None for the CPU, where nothing is done later."""
+    kind = torch.device(name).type
+    return None if kind == "cpu" else getattr(torch, kind, None)
+
+
+def accelerator(name: str) -> bool:
+    """Whether ``torch.accelerator``, which has streams and device indices for all backends, is about this device."""
+    found = torch.accelerator.current_accelerator()
+    return found is not None and found.type == torch.device(name).type
 
 
 def describe(names: tuple[str, ...]) -> str:

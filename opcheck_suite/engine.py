@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import os
 import select
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -27,6 +28,7 @@ Listener = Callable[[Result | Unit], None]
 _STEPS = {
     "eager": "the op, called",
     "fake": "the op, called with fake tensors,",
+    "queued": "the op, called on another device or stream",
     "threads": "the op, called from several threads at once",
     "many calls": "the op, called again and again",
 }
@@ -289,7 +291,7 @@ class _Job:
         self._at: tuple[str, str, str, str] = ("", "", "", "")
         self._last_call = ""
         self._doubtful = ""
-        self._fresh, self._broken = True, ""
+        self._fresh, self._broken, self._lost = True, "", ""
         self._step_started = time.perf_counter()
 
     def add(self, units: Iterable[Unit]) -> None:
@@ -326,9 +328,17 @@ class _Job:
 
     def _serve(self, commands: isolate.Commands, send: isolate.Send) -> None:
         """Runs in the child."""
-        chosen, announce = self._options, lambda *at: send({"at": at})
+        chosen, tier = self._options, Tier(self._options.tier)
+
+        def announce(*at: str) -> None:
+            send({"at": at})
+
+        def lost(text: str) -> None:  # nothing can be done with the device from here on
+            send({"lost": text})
+            os._exit(1)
+
         session = Session(
-            self.entry, seed=chosen.seed, tier=Tier(chosen.tier), only=chosen.sample, announce=announce, shrink=True
+            self.entry, seed=chosen.seed, tier=tier, only=chosen.sample, announce=announce, lost=lost, shrink=True
         )
         for command in commands:
             unit, done, deadly = Unit(**command["unit"]), frozenset(command["done"]), command["deadly"]
@@ -360,6 +370,8 @@ class _Job:
             self._results = [reduction.of_death(r, *event["smaller"]) for r in self._results]
         elif "broken" in event:
             self._broken = event["broken"]
+        elif "lost" in event:
+            self._lost = event["lost"]
         elif "row" in event:
             row = Row(**event["row"] | {"outcome": Outcome(event["row"]["outcome"])})
             self._results.append(of_row(self._queue[0], row))
@@ -383,6 +395,9 @@ class _Job:
     def _after(self, death: isolate.Death) -> Iterator[Result | Unit]:
         """Report the death where it belongs, and go on with what the child had left to do."""
         unit = self._queue[0]
+        if self._lost:
+            death = dataclasses.replace(death, how=f"the device is lost: {self._lost}")
+            self._lost = ""
         what, key, group, call = self._at
         uncertain = group.endswith("?")
         group = group.rstrip("?")

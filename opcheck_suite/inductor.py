@@ -1,6 +1,7 @@
 """Run what Inductor makes of a function, and note how it calls operators.
 
-Private names of torch used, all in this module: ``torch._inductor`` (config, ``compile_fx``, ``AsyncCompile``), and in
+Private names of torch used, all in this module: ``torch._inductor`` (config, ``compile_fx``, ``AsyncCompile``,
+``codegen.common``), and in
 ``torch._C._dynamo.guards`` the function with which generated code allocates.
 """
 
@@ -19,6 +20,14 @@ from opcheck_suite import ops
 from opcheck_suite.inputs import tensors
 
 Backend = Callable[[torch.fx.GraphModule, list[Any]], Callable[..., Any]]
+
+
+def serves(device: str) -> bool:
+    """Whether Inductor generates code for a device; those from outside of torch bring that themselves, or do not."""
+    from torch._inductor.codegen import common
+
+    common.init_backend_registration()
+    return common.get_scheduling_for_device(torch.device(device).type) is not None
 
 
 @dataclasses.dataclass(frozen=True)

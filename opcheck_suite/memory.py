@@ -23,6 +23,7 @@ from typing import Any
 import psutil
 import torch
 
+from opcheck_suite import devices
 from opcheck_suite.inputs import tensors
 
 Call = Callable[[], Any]
@@ -97,8 +98,9 @@ def gauges(device: str) -> list[Gauge]:
     found = [Gauge("resident memory", _resident, 4096)]
     if (used := _mallinfo()) is not None:
         found.insert(0, Gauge("memory from malloc", used, 24))  # which takes 32 bytes at least
-    if device.startswith("cuda"):
-        found.insert(0, Gauge("memory of the GPU", torch.cuda.memory_allocated, 512))  # of which blocks are multiples
+    used = getattr(devices.module(device), "memory_allocated", None)
+    if used is not None:
+        found.insert(0, Gauge("memory of the device", used, 1))
     return found
 
 

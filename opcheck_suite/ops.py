@@ -2,6 +2,7 @@
 
 torch has no public interface for its registration table. The private names used are, all in this module:
 ``torch._C._dispatch_dump``, ``_dispatch_get_all_op_names``, ``_dispatch_has_kernel_for_dispatch_key``,
+``_get_privateuse1_backend_name``,
 ``torch._library.simple_registry`` and ``torch._library.custom_ops``.
 """
 
@@ -34,11 +35,21 @@ BACKENDS = {
     "mps": "MPS",
     "hpu": "HPU",
     "mtia": "MTIA",
-    "privateuseone": "PrivateUse1",
 }
 
 #: What stands before a backend's name in the dispatch keys of its tensors that are not plain and dense.
 _KINDS = ("", "Sparse", "SparseCsr", "Quantized", "NestedTensor", "Mkldnn")
+
+
+def backends() -> dict[str, str]:
+    """Device type -> dispatch key of its kernels, with the name that a backend from outside of torch has taken."""
+    return BACKENDS | {torch._C._get_privateuse1_backend_name(): "PrivateUse1"}
+
+
+def backend(device: str) -> str:
+    """The dispatch key of the kernels for a device type."""
+    return backends().get(device, device.upper())
+
 
 #: Namespaces of the operators that PyTorch itself is made of.
 TORCHS_OWN = ("aten", "prim", "prims")
@@ -100,20 +111,19 @@ class OpInfo:
 
     def kernel_for(self, device: str) -> str | None:
         """The dispatch key whose kernel runs for tensors of a device type, or None."""
-        backend = BACKENDS.get(device, device.upper())
-        return next((key for kind in _KINDS if (key := kind + backend) in self.kernels), self.composite)
+        return next((key for kind in _KINDS if (key := kind + backend(device)) in self.kernels), self.composite)
 
     def serves(self, device: str) -> bool:
         """Whether a call with tensors of a device type finds a kernel, be it one for autograd that does the work."""
-        backend = BACKENDS.get(device, device.upper())
-        # what custom_op puts at Autograd of every op calls the kernel of the device, and so does not count
-        own = self.definition is None and bool({f"Autograd{backend}", "Autograd"} & set(self.kernels))
-        return own or self.kernel_for(device) is not None
+        # one for all devices calls the kernel of the device, where there are such kernels
+        every = "Autograd" in self.kernels and self.definition is None and not self.devices
+        own = self.definition is None and f"Autograd{backend(device)}" in self.kernels
+        return own or every or self.kernel_for(device) is not None
 
     @property
     def devices(self) -> tuple[str, ...]:
         """Device types that have a kernel of their own, or ``("cpu",)`` for composite ops."""
-        own = tuple(d for d, key in BACKENDS.items() if any(kind + key in self.kernels for kind in _KINDS))
+        own = tuple(d for d, key in backends().items() if any(kind + key in self.kernels for kind in _KINDS))
         return own or (("cpu",) if self.composite else ())
 
     @property
@@ -193,11 +203,11 @@ class OpInfo:
     @property
     def autograd_devices(self) -> tuple[str, ...]:
         """Device types with an autograd kernel of their own, as at the key AutogradCPU."""
-        return tuple(device for device, key in BACKENDS.items() if f"Autograd{key}" in self.kernels)
+        return tuple(device for device, key in backends().items() if f"Autograd{key}" in self.kernels)
 
     def autograd_for(self, device: str) -> str | None:
         """The dispatch key of the formula for a device type, or None; of transparent ops that of the kernel."""
-        own = f"Autograd{BACKENDS.get(device, device.upper())}"
+        own = f"Autograd{backend(device)}"
         if own in self.kernels:
             return own
         # custom_op puts a kernel at Autograd that only raises, until a formula is registered

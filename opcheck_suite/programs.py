@@ -183,10 +183,13 @@ def under_inductor(ctx: Context, case: Case) -> str:
 def compiled(ctx: Context, case: Case, kind: str, backend: str) -> Compiled:
     """All situations of a kind as one function compiled with a backend, once for all checks.
 
-    Where Inductor without generated kernels fails or gives something else, what it does with them counts.
+    Where Inductor without generated kernels fails or gives something else, what it does with them counts. Ends the
+    check where Inductor has nothing for the device.
     """
 
     def make() -> Compiled:
+        if backend == "inductor" and not inductor.serves(ctx.device):
+            ctx.skip(f"Inductor has no backend for {ctx.device}")
         program = eager(ctx, case, kind)
         got = build(ctx, case, program, backend)
         if backend != "inductor" or (got.error is None and not ctx.deterministic):

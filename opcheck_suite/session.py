@@ -61,6 +61,7 @@ class Session:
         tier: Tier = Tier.FULL,
         only: tuple[str, ...] = (),
         announce: context.Announce = context.silent,
+        lost: context.Lost = lambda _: None,
         shrink: bool = False,
     ) -> None:
         self.entry = entry
@@ -69,6 +70,7 @@ class Session:
         self._seed = seed
         self._only = only
         self._announce = announce
+        self._lost = lost
         self._contexts: dict[tuple[str, str], Context] = {}
 
     def context(self, device: str, dtype: str) -> Context:
@@ -84,6 +86,7 @@ class Session:
                 seed=self._seed,
                 only=self._only,
                 announce=self._announce,
+                lost=self._lost,
                 tier=self._tier,
             )
         return self._contexts[key]
@@ -106,7 +109,7 @@ class Session:
             yield Row("", *reason, seconds=time.perf_counter() - start)
             return
         if check.scope == "op":
-            finding = _guard(check, lambda: check.fn(ctx), None)
+            finding = _settled(check, ctx, lambda: check.fn(ctx), None)
             yield _row(check, "", [finding], time.perf_counter() - start)
             return
         yield from self._over_samples(check, ctx, done)
@@ -155,7 +158,7 @@ class Session:
         for group in check.variants:
             for case in [sample] if group == "sample" else ctx.variants(sample, group):
                 ctx.announce("check", case)
-                finding = _guard(check, lambda case=case: check.fn(ctx, case), case)  # type: ignore[misc]
+                finding = _settled(check, ctx, lambda case=case: check.fn(ctx, case), case)  # type: ignore[misc]
                 yield finding
                 if finding.outcome.bad and check.scope == "signature":
                     return
@@ -219,6 +222,8 @@ def inapplicable(check: Check, ctx: Context) -> tuple[Outcome, str] | None:
     if not ctx.info.is_operator and check.id != "registration.operator":
         return Outcome.SKIP, "a plain function, not an operator: see registration.operator"
     if check.tier != "static" and not ctx.info.serves(ctx.device):
+        if ctx.spec.devices is not None and torch.device(ctx.device).type not in ctx.spec.devices:
+            return Outcome.SKIP, f"the op has no kernel for {ctx.device}, and its spec does not claim one"
         if ctx.spec.devices is None and (ctx.device != "cpu" or (ctx.info.devices and not ctx.given_for_cpu)):
             return Outcome.SKIP, f"the op has no kernel for {ctx.device}"
         return Outcome.NOT_EXERCISED, f"no kernel for {ctx.device}: see registration.kernel"
@@ -227,6 +232,15 @@ def inapplicable(check: Check, ctx: Context) -> tuple[Outcome, str] | None:
     if check.applies is not None and (reason := check.applies(ctx)) is not None:
         return Outcome.SKIP, reason
     return None
+
+
+def _settled(check: Check, ctx: Context, run: Callable[[], Any], case: Case | None) -> _Finding:
+    """As `_guard`, and wait for the device: what a kernel did wrong belongs to this check, not to the next."""
+    finding = _guard(check, run, case)
+    if check.tier is Tier.STATIC:
+        return finding
+    waited = _guard(check, ctx.synchronize, case)
+    return waited if waited.outcome.bad else finding
 
 
 def _guard(check: Check, run: Callable[[], Any], case: Case | None) -> _Finding:

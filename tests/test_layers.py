@@ -26,7 +26,7 @@ ARROWS = {
     "session": ("session reduction shrinking", "context specs tool registry isolate model"),
     "context": (
         "context alternatives compilepairs costs exporting fakepairs gradients layoutpairs mapped programs pykernel"
-        " rounding signatures surroundings sweeps threaded",
+        " queued rounding signatures surroundings sweeps threaded",
         "specs tool model",
     ),
     "specs": ("specs", "tool registry model"),
@@ -114,6 +114,7 @@ def test_checks_import_nothing_but_the_registry_the_context_and_helpers():
         "ops",
         "programs",
         "pykernel",
+        "queued",
         "reserved",
         "rounding",
         "signatures",

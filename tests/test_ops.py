@@ -290,3 +290,22 @@ def test_names_are_of_ops_that_are_not_torch_s():
     names = ops.names()
     assert "suite_tests::double" in names
     assert not any(name.startswith("aten::") for name in names)
+
+
+def test_a_kernel_at_autograd_serves_all_devices_only_where_there_is_no_other():
+    lib = torch.library.Library("suite_tests_steered", "DEF")
+    try:
+        lib.define("op(Tensor x) -> Tensor")
+        lib.impl("op", lambda x: x.clone(), "Autograd")
+        assert ops.info("suite_tests_steered::op").serves("cuda")
+        lib.impl("op", lambda x: x.clone(), "CPU")
+        found = ops.info("suite_tests_steered::op")
+        assert found.serves("cpu")
+        assert not found.serves("cuda")
+    finally:
+        lib._destroy()
+
+
+def test_a_backend_from_outside_of_torch_has_a_dispatch_key():
+    assert ops.backend("cuda") == "CUDA"
+    assert ops.backend(torch._C._get_privateuse1_backend_name()) == "PrivateUse1"

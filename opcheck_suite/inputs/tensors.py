@@ -117,7 +117,7 @@ def fresh_generators(given: Args, *, device: torch.device | None = None) -> Args
 
 
 def _storage_on(storage: torch.UntypedStorage, device: str | torch.device) -> torch.UntypedStorage:
-    flat = torch.empty(0, dtype=torch.uint8).set_(storage)
+    flat = torch.empty(0, dtype=torch.uint8, device=storage.device).set_(storage)
     return flat.to(device).untyped_storage()
 
 
@@ -135,7 +135,7 @@ class Snapshot:
         """A mask over the bytes of the whole storage: which are not what they were."""
         now = raw(self.tensor)
         if now.numel() != self.data.numel():
-            return torch.ones(max(now.numel(), self.data.numel()), dtype=torch.bool)
+            return torch.ones(max(now.numel(), self.data.numel()), dtype=torch.bool, device=now.device)
         return now != self.data
 
 

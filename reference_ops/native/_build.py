@@ -73,6 +73,7 @@ LIBRARIES = {
         # the header that knows this flag, new in 2.10 as well
         needs_header="torch/csrc/stable/version.h",
     ),
+    "sim": Library("simdevice", capability="sim", units=(("simdevice/*.cpp",),)),
 }
 
 

@@ -57,9 +57,18 @@ class Walk:
         return "; ".join(r["message"] or r["outcome"] for r in self.of(op, check))
 
 
-def walk(names: list[str], *, timeout: float, memory: float = 4.0) -> Walk:
-    """Run the faults of some modules, and the good ops, through all checks."""
+def walk(
+    names: list[str],
+    *,
+    timeout: float,
+    memory: float = 4.0,
+    device: str = "cpu",
+    good: str = "good",
+    checks: tuple[str, ...] = (),
+) -> Walk:
+    """Run the faults of some modules, and the good ops of another, through all checks, or those of some patterns."""
     command = [sys.executable, "-m", "tests.checks.planted", *names, f"--timeout={timeout}", f"--memory={memory}"]
+    command += [f"--device={device}", f"--good={good}", *(f"--checks={pattern}" for pattern in checks)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return Walk(**json.loads(done.stdout))
@@ -82,19 +91,25 @@ def disagreements(seen: Walk, module: str) -> list[str]:
 def _main() -> None:
     options.single_threaded()
     from opcheck_suite import engine, specs
-    from reference_ops.broken import good
 
     parser = argparse.ArgumentParser()
     parser.add_argument("modules", nargs="+")
     parser.add_argument("--timeout", type=float)
     parser.add_argument("--memory", type=float)
+    parser.add_argument("--device")
+    parser.add_argument("--good")
+    parser.add_argument("--checks", action="append", default=[])
     args = parser.parse_args()
+    good = importlib.import_module(f"reference_ops.broken.{args.good}").GOOD
     faults = [
         (name, f) for name in args.modules for f in importlib.import_module(f"reference_ops.broken.{name}").FAULTS
     ]
-    entries = specs.entries([f.spec for _, f in faults] + good.SPECS)
+    right = {id(spec): spec for spec in good.values()}
+    entries = specs.entries([*(f.spec for _, f in faults), *right.values()])
     names = {id(entry.spec): entry.name for entry in entries}
-    chosen = options.RunOptions(tier="full", jobs=2, timeout=args.timeout, memory=args.memory).validated()
+    chosen = options.RunOptions(
+        tier="full", jobs=2, timeout=args.timeout, memory=args.memory, device=args.device, checks=tuple(args.checks)
+    ).validated()
     plan = engine.plan(specs.Loaded("planted faults", entries), chosen)
     report = engine.run(plan)
     table = [
@@ -111,7 +126,7 @@ def _main() -> None:
     ]
     seen = Walk(
         faults=table,
-        good={check: names[id(spec)] for check, spec in good.GOOD.items()},
+        good={check: names[id(spec)] for check, spec in good.items()},
         units=[(u.op, u.check) for u in plan.units],
         results=[dataclasses.asdict(r) for r in report.results],
         seconds=report.seconds,

@@ -85,6 +85,8 @@ def _choose(ctx, run, gradients):
         left |= dict.fromkeys(aot, "torch compares without equal_nan, and an output has NaN")
     if gradients and len(outs) > 1 and not outs[0].is_floating_point():
         left |= dict.fromkeys(aot, "torch sums outputs into the first one's dtype, which here is an integer")
+    if torch.device(ctx.device).type not in ("cpu", "cuda", "xpu"):
+        left["test_autograd_registration"] = "this util knows CPU, CUDA and XPU only"
     if any(t.is_floating_point() and t.element_size() == 1 for _, t in run.leaves()):
         left["test_schema"] = "torch's comparison does not know float8"
     if ctx.info.from_torch and ctx.info.namespace == "aten":

@@ -38,7 +38,7 @@ def stale(ctx, case):
         ctx.skip("the op refuses other values than this sample's, or gives the same result for them")
     inputs = case.inputs()
     _results(ctx, case, inputs)
-    if not _write(case, inputs, others[0]):
+    if not alternatives.write(case, inputs, others[0]):
         ctx.skip("an argument was given another shape, or its elements share memory, so that it cannot be written to")
     try:
         second = _results(ctx, case, inputs)
@@ -47,7 +47,7 @@ def stale(ctx, case):
     difference = ctx.compare(second, ctx.require(others[0]).results())
     if not difference:
         return
-    if not _write(case, inputs, others[0]) or ctx.compare(_results(ctx, case, inputs), second):
+    if not alternatives.write(case, inputs, others[0]) or ctx.compare(_results(ctx, case, inputs), second):
         ctx.skip("a third call gives yet another result: see values.repeatable")
     names = [name for name, _ in case.leaves() if _remembered(ctx, case, others[0], name)]
     what = f"the earlier values of argument {', '.join(map(repr, names))} are used" if names else "they are not used"
@@ -56,13 +56,15 @@ def stale(ctx, case):
 
 def _remembered(ctx, case, other, name):
     """Whether the earlier values of one argument alone are used again."""
+    from opcheck_suite import alternatives
+
     changed = case.replace({name: dict(other.leaves())[name]}, variant=f"{other.variant}({name})", group="content")
     run, inputs = ctx.attempt(changed), case.inputs()
     earlier = _results(ctx, case, inputs)
     return (
         run is not None
         and ctx.compare(run.results(), earlier) is not None
-        and _write(case, inputs, changed)
+        and alternatives.write(case, inputs, changed)
         and ctx.compare(_results(ctx, case, inputs), earlier) is None
     )
 
@@ -77,18 +79,3 @@ def _results(ctx, case, inputs):
     return tensors.map_tensors(
         lambda t: t.detach().clone(), context.Run(case, args, kwargs, [], out, None, []).results()
     )
-
-
-def _write(case, inputs, other):
-    """Write another case's values into tensors in place; False where a tensor does not let itself be written to."""
-    from opcheck_suite.inputs import tensors
-
-    values = dict(other.leaves())
-    for name, t in case.leaves(inputs):
-        packed = tensors.strided(t) and all(
-            step > 0 for size, step in zip(t.shape, t.stride(), strict=True) if size > 1
-        )
-        if not packed or t.shape != values[name].shape:
-            return False
-        t.copy_(values[name])
-    return True

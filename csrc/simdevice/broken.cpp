@@ -1,0 +1,203 @@
+// Operators with a kernel for the CPU that is right, and one for the simulated device that has one fault, as kernels
+// for GPUs have them. `blend` has none. reference_ops/broken/device.py says which check finds what.
+#include "runtime.h"
+
+#include <ATen/ops/add.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/mul.h>
+#include <c10/core/DeviceGuard.h>
+#include <torch/library.h>
+
+#include <algorithm>
+#include <numeric>
+#include <random>
+
+namespace broken_device {
+namespace {
+
+using simdevice::View;
+
+at::Tensor like(const at::Tensor& x) {
+  return at::empty(x.sizes(), x.options());
+}
+
+// Twice x: what most operators here compute.
+void double_into(const at::Tensor& out, const at::Tensor& x, c10::Stream stream) {
+  simdevice::launch(stream, {View(out), View(x)}, [](const auto& t) { t[0].copy_(at::mul(t[1], 2)); });
+}
+
+c10::Stream stream_for(const at::Tensor& x) {
+  return simdevice::current_stream(x.device().index());
+}
+
+at::Tensor doubled_cpu(const at::Tensor& x) {
+  return like(x).copy_(at::mul(x, 2));
+}
+
+at::Tensor doubled(const at::Tensor& x) {
+  const c10::DeviceGuard guard(x.device());
+  at::Tensor out = like(x);
+  double_into(out, x, stream_for(x));
+  return out;
+}
+
+at::Tensor blend_cpu(const at::Tensor& a, const at::Tensor& b) {
+  TORCH_CHECK(b.sizes() == a.sizes() && b.scalar_type() == a.scalar_type(), "blend: a and b must be alike");
+  TORCH_CHECK(b.device() == a.device(), "blend: a is on ", a.device(), " and b on ", b.device());
+  return like(a).copy_(at::add(at::mul(a, 2), b));
+}
+
+at::Tensor blend_unchecked(const at::Tensor& a, const at::Tensor& b) {
+  TORCH_CHECK(b.sizes() == a.sizes() && b.scalar_type() == a.scalar_type(), "blend: a and b must be alike");
+  const c10::DeviceGuard guard(a.device());
+  at::Tensor out = like(a);
+  simdevice::launch(stream_for(a), {View(out), View(a), View(b)}, [](const auto& t) {
+    t[0].copy_(at::add(at::mul(t[1], 2), t[2]));
+  });
+  return out;
+}
+
+at::Tensor blend(const at::Tensor& a, const at::Tensor& b) {
+  TORCH_CHECK(b.device() == a.device(), "blend: a is on ", a.device(), " and b on ", b.device());
+  return blend_unchecked(a, b);
+}
+
+at::Tensor coarse(const at::Tensor& x) {
+  const c10::DeviceGuard guard(x.device());
+  at::Tensor out = like(x);
+  simdevice::launch(stream_for(x), {View(out), View(x)}, [](const auto& t) {
+    t[0].copy_(at::mul(t[1], 2.01)); // a constant that lost its digits
+  });
+  return out;
+}
+
+at::Tensor on_cpu(const at::Tensor& x) {
+  return doubled(x).cpu();
+}
+
+at::Tensor on_current_device(const at::Tensor& x) {
+  const at::Tensor out = doubled(x);
+  // no index: the device that is current
+  return at::empty(x.sizes(), x.options().device(c10::Device(simdevice::kType))).copy_(out);
+}
+
+at::Tensor no_guard(const at::Tensor& x) {
+  at::Tensor out = like(x);
+  double_into(out, x, simdevice::current_stream(-1));
+  return out;
+}
+
+at::Tensor leaves_device(const at::Tensor& x) {
+  simdevice::exchange_device(x.device().index());
+  at::Tensor out = like(x);
+  double_into(out, x, stream_for(x));
+  return out;
+}
+
+at::Tensor default_stream(const at::Tensor& x) {
+  const c10::DeviceGuard guard(x.device());
+  at::Tensor out = like(x);
+  double_into(out, x, simdevice::default_stream(x.device().index()));
+  return out;
+}
+
+at::Tensor reads_host(const at::Tensor& x) {
+  const volatile char* data = static_cast<const char*>(x.const_data_ptr());
+  return x.numel() && data[0] == 1 ? doubled(x) : doubled(x);
+}
+
+at::Tensor beyond_the_end(const at::Tensor& x) {
+  const c10::DeviceGuard guard(x.device());
+  at::Tensor out = like(x);
+  View too_long(x);
+  too_long.strides.assign(x.dim(), 1 << 20); // the kernel's own idea of where rows are
+  simdevice::launch(stream_for(x), {View(out), too_long}, [](const auto& t) { t[0].copy_(at::mul(t[1], 2)); });
+  return out;
+}
+
+at::Tensor keeps_results(const at::Tensor& x) {
+  static auto* kept = new std::vector<at::Tensor>();
+  at::Tensor out = doubled(x);
+  kept->push_back(like(x));
+  return out;
+}
+
+at::Tensor last_unwritten(const at::Tensor& x) {
+  const c10::DeviceGuard guard(x.device());
+  at::Tensor out = like(x);
+  const int64_t whole = x.numel() / 4 * 4; // blocks of four, and no tail
+  simdevice::launch(stream_for(x), {View(out), View(x)}, [whole](const auto& t) {
+    t[0].view(-1).narrow(0, 0, whole).copy_(at::mul(t[1].reshape(-1).narrow(0, 0, whole), 2));
+  });
+  return out;
+}
+
+at::Tensor total_cpu(const at::Tensor& x) {
+  return at::empty({}, x.options()).copy_(x.sum());
+}
+
+// Adds in the order in which threads happen to arrive, as atomics do.
+at::Tensor any_order(const at::Tensor& x) {
+  TORCH_CHECK(x.scalar_type() == at::kFloat, "any_order: x must be float32, got ", x.scalar_type());
+  const c10::DeviceGuard guard(x.device());
+  at::Tensor out = at::empty({}, x.options());
+  simdevice::launch(stream_for(x), {View(out), View(x)}, [](const auto& t) {
+    const at::Tensor terms = t[1].contiguous();
+    std::vector<int64_t> order(terms.numel());
+    std::iota(order.begin(), order.end(), 0);
+    std::shuffle(order.begin(), order.end(), std::mt19937_64(std::random_device()()));
+    float sum = 0;
+    for (int64_t i : order) {
+      sum += terms.template const_data_ptr<float>()[i];
+    }
+    t[0].fill_(sum);
+  });
+  return out;
+}
+
+// Name, and its kernel for the device.
+const std::pair<const char*, at::Tensor (*)(const at::Tensor&)> kDoubled[] = {
+    {"coarse", coarse},
+    {"on_cpu", on_cpu},
+    {"on_current_device", on_current_device},
+    {"no_guard", no_guard},
+    {"leaves_device", leaves_device},
+    {"default_stream", default_stream},
+    {"reads_host", reads_host},
+    {"beyond_the_end", beyond_the_end},
+    {"keeps_results", keeps_results},
+    {"last_unwritten", last_unwritten},
+};
+
+} // namespace
+
+TORCH_LIBRARY(broken_device, m) {
+  m.def("blend(Tensor a, Tensor b) -> Tensor");
+  m.def("accepts_mixed(Tensor a, Tensor b) -> Tensor");
+  m.def("any_order(Tensor x) -> Tensor");
+  m.def("no_kernel(Tensor x) -> Tensor");
+  for (const auto& [name, kernel] : kDoubled) {
+    m.def((std::string(name) + "(Tensor x) -> Tensor").c_str());
+  }
+}
+
+TORCH_LIBRARY_IMPL(broken_device, CPU, m) {
+  m.impl("blend", blend_cpu);
+  m.impl("accepts_mixed", blend_cpu);
+  m.impl("any_order", total_cpu);
+  m.impl("no_kernel", doubled_cpu);
+  for (const auto& [name, kernel] : kDoubled) {
+    m.impl(name, doubled_cpu);
+  }
+}
+
+TORCH_LIBRARY_IMPL(broken_device, PrivateUse1, m) {
+  m.impl("blend", blend);
+  m.impl("accepts_mixed", blend_unchecked);
+  m.impl("any_order", any_order);
+  for (const auto& [name, kernel] : kDoubled) {
+    m.impl(name, kernel);
+  }
+}
+
+} // namespace broken_device

@@ -1,0 +1,1 @@
+"""Checks of family dispatch."""
