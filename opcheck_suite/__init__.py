@@ -19,6 +19,7 @@ __version__ = "0.1.0"
 
 _HOME = {
     "ConformanceError": "model",
+    "KnownFailure": "known",
     "OpSpec": "model",
     "Outcome": "model",
     "Report": "model",
@@ -37,6 +38,7 @@ _HOME = {
 
 __all__ = [
     "ConformanceError",
+    "KnownFailure",
     "OpSpec",
     "Outcome",
     "Report",

@@ -1,13 +1,13 @@
-"""The command line: ``opcheck run | audit | breaks | merge | diff | lint | list | explain``."""
+"""The command line: ``opcheck run | audit | breaks | merge | diff | import-failures | lint | list | explain``."""
 
 from __future__ import annotations
 
 import argparse
 import contextlib
 import dataclasses
-import datetime
 import functools
 import os
+import pathlib
 import signal
 import sys
 import traceback
@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import opcheck_suite
-from opcheck_suite import comparing, known, options, registry, reports
+from opcheck_suite import comparing, known, knownedit, options, registry, reports
 from opcheck_suite.lint import command
 from opcheck_suite.registry import UsageError, did_you_mean, one_of
 
@@ -44,7 +44,18 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("target", help="module with SPECS, file, module that registers ops, or namespace")
     options.add_to_parser(run)
     _add_output(run)
-    run.add_argument("--known", default="", metavar="PATH", help="known failures in TOML: they are xfail, and strict")
+    run.add_argument(
+        "--known",
+        default=None,
+        metavar="PATH",
+        help="known failures in TOML: they are xfail, and strict (default: known of [tool.opcheck], or "
+        f"{known.FILE} beside pyproject.toml; '' is none)",
+    )
+    run.add_argument(
+        "--update-known",
+        action="store_true",
+        help="add what fails to the file of known failures, and remove what passes or is not there",
+    )
     run.add_argument(
         "-v", "--verbose", action="store_true", help="also print what checks that passed have to tell, such as figures"
     )
@@ -89,6 +100,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     breaks.add_argument("--format", default="text", metavar="FORMAT", help="text or json (default: text)")
     breaks.set_defaults(run=_breaks)
+
+    importing = verbs.add_parser("import-failures", help="make known failures of a failures dict of torch's optests")
+    importing.add_argument("source", metavar="FAILURES", help="failures_dict.json")
+    importing.add_argument("-o", "--output", default="", metavar="PATH", help="file to add to (default: print)")
+    importing.set_defaults(run=_import_failures)
 
     comparing.add(verbs)
     lint = verbs.add_parser(
@@ -150,7 +166,7 @@ def _drop_stdout() -> None:
 
 def _parse(words: list[str]) -> argparse.Namespace:
     parser = _parser()
-    verbs = ("run", "audit", "breaks", "merge", "diff", "lint", "list", "explain")
+    verbs = ("run", "audit", "breaks", "merge", "diff", "import-failures", "lint", "list", "explain")
     if words and not words[0].startswith("-"):
         one_of("verb", words[0], verbs)
     if not words:
@@ -161,9 +177,10 @@ def _parse(words: list[str]) -> argparse.Namespace:
         if not unknown[0].startswith("-"):
             raise UsageError(f"unexpected argument {unknown[0]!r}")
         flags = [f"--{d.field}" for d in options.DECLARATIONS]
-        flags += ["--format", "--report", "--known", "--verbose", "--help", "--version"]
+        flags += ["--format", "--report", "--known", "--update-known", "--verbose", "--help", "--version"]
         flags += ["--args", "--dynamic", "--backend", "--op"] if args.verb == "breaks" else []
         flags += ["--exclude", "--unused-ignores", "--list"] if args.verb == "lint" else []
+        flags = ["--output", "--help"] if args.verb == "import-failures" else flags
         flags = comparing.FLAGS.get(args.verb, flags)
         raise UsageError(f"unknown option {unknown[0]!r}{did_you_mean(unknown[0].partition('=')[0], flags)}")
     return args
@@ -174,34 +191,61 @@ def _run(args: argparse.Namespace) -> int:
     render = _renderer(args.format, _FORMATS)
     for path in args.report:
         reports.prepare(path)
-    entries = known.load(args.known) if args.known else ()
+    file = known.find(args.known, pathlib.Path.cwd())
+    if args.update_known:
+        file = file or args.known or known.FILE
+    listed = known.load(file) if file and not (args.update_known and not os.path.exists(file)) else ()
     options.single_threaded()
     from opcheck_suite import engine, specs
     from opcheck_suite.progress import Progress
 
     loaded = specs.load(args.target)
-    plan = engine.plan(loaded, chosen)
+    plan = engine.plan(loaded, chosen, known_file=file if listed else "")
+    plan = dataclasses.replace(plan, known_file=file)
+    if args.update_known:
+        plan = dataclasses.replace(plan, known=())  # they are judged twice: before the change and after it
     engine.preflight(plan)
     reports.begin(args.report, {**chosen.as_dict(), "source": plan.source})
     try:
         with _termination_interrupts(), Progress(plan.units) as progress:
             report = engine.run(plan, listener=progress)
     except engine.Stopped as stopped:
-        failed = _write(_excused(stopped.report, entries, loaded), args.report)
+        report = _updated(stopped.report, listed, plan, file) if args.update_known else stopped.report
+        failed = _write(report, args.report)
         left = "no report was written" if failed or not args.report else f"wrote {', '.join(args.report)}: incomplete"
         raise KeyboardInterrupt(f"{stopped}; {left}") from None
-    report = _excused(report, entries, loaded)
+    if args.update_known:
+        report = _updated(report, listed, plan, file)
     if args.verbose:
         report = dataclasses.replace(report, options={**report.options, "verbose": True})
     return _finish(report, render, args.report)
 
 
-def _excused(report: Any, entries: Sequence[known.Entry], loaded: Any) -> Any:
-    """The report with known failures taken into account."""
-    if not entries:
-        return report
-    ops, checks = [e.name for e in loaded.entries], [c.id for c in registry.all_checks()]
-    return known.apply(report, entries, ops=ops, checks=checks, today=datetime.datetime.now(datetime.UTC).date())
+def _updated(report: Any, listed: Sequence[known.KnownFailure], plan: Any, file: str) -> Any:
+    """Change the file of known failures by a report that knows of none. Returns the report judged by the new file."""
+    from opcheck_suite import results as judging
+
+    told: dict[str, Any] = {"ops": judging.known_ops(plan.ops), "checks": judging.known_checks(), "planned": plan.units}
+    today, sampled = known.today(), bool(plan.options.sample)
+    results = known.excuse(report.results, listed, report.environment, today, sampled=sampled)
+    found = knownedit.changes(dataclasses.replace(report, results=tuple(results)), listed, today=today, **told)
+    knownedit.write(file, found.added, list(found.removed))
+    print("\n".join(found.lines(file)), file=sys.stderr)
+    after = known.load(file) if os.path.exists(file) else ()
+    return known.apply(report, after, today=today, **told)
+
+
+def _import_failures(args: argparse.Namespace) -> int:
+    found, told = knownedit.imported(args.source)
+    if args.output:
+        there = known.load(args.output) if os.path.exists(args.output) else ()
+        found = [e for e in found if not any((e.op, e.check) == (t.op, t.check) for t in there)]
+        knownedit.write(args.output, found)
+        told.append(f"{args.output}: {len(found)} added")
+    else:
+        _show(knownedit.edited("", found).rstrip())
+    print("\n".join(told), file=sys.stderr) if told else None
+    return CLEAN
 
 
 def _audit(args: argparse.Namespace) -> int:

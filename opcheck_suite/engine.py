@@ -13,12 +13,13 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from opcheck_suite import compiling, isolate, provenance, reduction, registry, sharding, specs
+from opcheck_suite import compiling, isolate, known, provenance, reduction, registry, sharding, specs
 from opcheck_suite import devices as machine
+from opcheck_suite.known import KnownFailure
 from opcheck_suite.model import Outcome, Report, Result, Tier, Unit
 from opcheck_suite.options import RunOptions
 from opcheck_suite.registry import UsageError, did_you_mean
-from opcheck_suite.results import expect, of_row, unavailable
+from opcheck_suite.results import expect, inline, judged, of_row, unavailable
 from opcheck_suite.session import Row, Session
 
 #: Called with every result as it comes in, and with the unit that it belongs to when that unit is finished.
@@ -46,12 +47,19 @@ class Plan:
     entries: dict[str, specs.Entry]
     options: RunOptions
     devices: tuple[str, ...]
+    ops: tuple[str, ...] = ()
+    """All ops of the specs, also those that the options leave out."""
+    known: tuple[KnownFailure, ...] = ()
+    known_file: str = ""
 
 
-def plan(loaded: specs.Loaded, options: RunOptions, *, devices: tuple[str, ...] | None = None) -> Plan:
+def plan(
+    loaded: specs.Loaded, options: RunOptions, *, devices: tuple[str, ...] | None = None, known_file: str = ""
+) -> Plan:
     """Specs, checks and devices -> units, in the order in which they run.
 
-    ``devices`` replaces those of the options, for plans that run no kernel and so need no device.
+    ``devices`` replaces those of the options, for plans that run no kernel and so need no device. ``known_file`` lists
+    known failures.
 
     Raises UsageError when a pattern matches nothing or nothing at all would be run.
     """
@@ -72,11 +80,14 @@ def plan(loaded: specs.Loaded, options: RunOptions, *, devices: tuple[str, ...] 
         if unknown:
             near = did_you_mean(unknown[0], (c.id for c in registry.all_checks()))
             raise UsageError(f"{entry.name}: expected_failures names an unknown check {unknown[0]!r}{near}")
+        inline(entry)
         for device in names:
             for dtype in entry.spec.dtypes or (None,):
                 text = str(dtype).removeprefix("torch.") if dtype is not None else ""
                 units += [Unit(entry.name, c.id, device, text) for c in checks]
-    return Plan(loaded.source, tuple(units), {e.name: e for e in chosen}, options, names)
+    listed = known.load(known_file) if known_file else ()
+    named = tuple(e.name for e in loaded.entries)
+    return Plan(loaded.source, tuple(units), {e.name: e for e in chosen}, options, names, named, listed, known_file)
 
 
 def _select_ops(entries: Iterable[specs.Entry], patterns: tuple[str, ...]) -> list[specs.Entry]:
@@ -157,6 +168,7 @@ def run(plan: Plan, *, listener: Listener = lambda _: None) -> Report:
             stopped = f"{str(interrupt) or 'interrupted'} after {done} of {len(plan.units)} checks"
     ordered = [r for unit in plan.units for r in results[unit]]
     found = report(plan, ordered, seconds=time.perf_counter() - start, stopped=stopped)
+    found = judged(found, plan.known, named=plan.ops, planned=plan.units)
     if stopped:
         raise Stopped(found)
     return found
@@ -167,7 +179,9 @@ def report(plan: Plan, results: Iterable[Result], *, seconds: float, stopped: st
     return Report(
         results=tuple(results),
         environment=provenance.environment(plan.devices, plan.source, plan.entries),
-        options=plan.options.as_dict() | {"source": plan.source},
+        options=plan.options.as_dict()
+        | {"source": plan.source}
+        | ({"known": plan.known_file} if plan.known_file else {}),
         ops={name: entry.spec.about for name, entry in plan.entries.items()},
         seconds=seconds,
         stopped=stopped,
@@ -230,7 +244,7 @@ class Runner:
     def _job(self, name: str, queue: list[Unit]) -> _Job:
         job = self._jobs.get(name)
         if job is None:
-            job = self._jobs[name] = _Job(self.plan.entries[name], self.plan.options)
+            job = self._jobs[name] = _Job(self.plan.entries[name], self.plan.options, self.plan.known)
         job.add(queue)
         return job
 
@@ -260,7 +274,7 @@ class Runner:
         events: list[Result | Unit] = []
         for unit in queue:
             rows = [of_row(unit, row) for row in self._sessions[name].run(unit)]
-            events += [*expect(entry, rows), unit]
+            events += [*expect(entry, rows, chosen, self.plan.known), unit]
         return events
 
 
@@ -276,10 +290,11 @@ class _Deadly:
 class _Job:
     """The units of one op, and the child that runs them now."""
 
-    def __init__(self, entry: specs.Entry, options: RunOptions) -> None:
+    def __init__(self, entry: specs.Entry, options: RunOptions, listed: tuple[KnownFailure, ...] = ()) -> None:
         self.entry = entry
         self.child: isolate.Child | None = None
         self._options = options
+        self._known = listed
         self._queue: collections.deque[Unit] = collections.deque()
         self._results: list[Result] = []
         self._done: set[str] = set()
@@ -387,7 +402,7 @@ class _Job:
             self.close()  # what races did to the interpreter itself is no matter of the checks that follow
         if not any(r.outcome in (Outcome.CRASH, Outcome.TIMEOUT) for r in self._results):
             self._survived.add(unit)
-        yield from expect(self.entry, self._results)
+        yield from expect(self.entry, self._results, self._options, self._known)
         yield unit
         if self._queue:
             self._begin()

@@ -15,6 +15,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 import datetime
+import difflib
 import fnmatch
 import pathlib
 import re
@@ -26,17 +27,27 @@ from opcheck_suite.registry import UsageError, did_you_mean, one_of
 
 CATEGORIES = ("op-bug", "unsupported", "harness-limit", "torch-bug")
 
+FILE = "opcheck-known.toml"
+"""What the file is called where nothing else is said."""
+
+#: A namespace that is so similar to one of the run's is taken for a slip of the pen.
+_NEAR = 0.8
+
 _GLOB = re.compile(r"[*?\[]")
 
 
-@dataclasses.dataclass(frozen=True)
-class Entry:
-    """One known failure. Patterns are globs; an empty one is any."""
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class KnownFailure:
+    """One known failure, of a file or of a spec. Patterns are globs; an empty one is any.
 
-    op: str
-    check: str
-    category: str
+    In ``OpSpec.expected_failures`` the op and the check are given by the place, and only ``reason`` is required.
+    Raises UsageError for a category, regular expression, date or specifier that is none.
+    """
+
     reason: str
+    op: str = ""
+    check: str = ""
+    category: str = ""
     device: str = ""
     dtype: str = ""
     sample: str = ""
@@ -47,10 +58,40 @@ class Entry:
     url: str = ""
     expires: datetime.date | None = None
     number: int = 0
-    """Its place in the file, counted from 1."""
+    """Its place in the file, counted from 1; 0 is in a spec."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.reason, str) or not self.reason.strip():
+            raise UsageError("reason is missing")
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            if field.name == "expires":
+                if value is not None and (not isinstance(value, datetime.date) or isinstance(value, datetime.datetime)):
+                    raise UsageError(f"expires must be a date, found {value!r}")
+            elif field.name != "number" and not isinstance(value, str):
+                raise UsageError(f"{field.name} must be text, found {value!r}")
+        if self.category:
+            one_of("category", self.category, CATEGORIES)
+        try:
+            re.compile(self.raises)
+        except re.error as error:
+            raise UsageError(f"raises is no regular expression: {error}") from error
+        from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+        for text in (self.torch, self.python):
+            try:
+                SpecifierSet(text)
+            except InvalidSpecifier as error:
+                raise UsageError(f"{text!r} is no specifier of versions, such as '<2.15'") from error
 
     def __str__(self) -> str:
-        return f"known failure {self.number} ({self.op} {self.check})"
+        return f"known failure {self.number} ({self.op} {self.check})" if self.number else "it from expected_failures"
+
+    @property
+    def told(self) -> str:
+        """The reason with the category and the address, as far as they are given."""
+        prefix = f"{self.category}: " if self.category else ""
+        return f"{prefix}{self.reason}" + (f" ({self.url})" if self.url else "")
 
     @property
     def exact(self) -> bool:
@@ -95,7 +136,7 @@ def _variants(result: Result) -> list[str]:
     return [line.removeprefix(f"{result.sample}, ") for line in lines]
 
 
-def load(path: str) -> tuple[Entry, ...]:
+def load(path: str) -> tuple[KnownFailure, ...]:
     """The entries of a file. Raises UsageError, naming the entry and the nearest word, for what is none."""
     import tomllib
 
@@ -113,36 +154,31 @@ def load(path: str) -> tuple[Entry, ...]:
     return tuple(_entry(f"{path}, entry {n}", n, table) for n, table in enumerate(tables, 1))
 
 
-def _entry(where: str, number: int, table: Mapping[str, Any]) -> Entry:
-    fields = [f.name for f in dataclasses.fields(Entry) if f.name != "number"]
-    for key, value in table.items():
+def _entry(where: str, number: int, table: Mapping[str, Any]) -> KnownFailure:
+    fields = [f.name for f in dataclasses.fields(KnownFailure) if f.name != "number"]
+    for key in table:
         one_of(f"key of {where}:", key, fields)
-        wanted = datetime.date if key == "expires" else str
-        if not isinstance(value, wanted) or isinstance(value, datetime.datetime):
-            raise UsageError(f"{where}: {key} must be {'a date' if key == 'expires' else 'text'}, found {value!r}")
     for key in ("op", "check", "category", "reason"):
         if not str(table.get(key, "")).strip():
             raise UsageError(f"{where}: {key} is missing")
-    one_of(f"category of {where}:", table["category"], CATEGORIES)
-    entry = Entry(**table, number=number)
     try:
-        re.compile(entry.raises)
-    except re.error as error:
-        raise UsageError(f"{where}: raises is no regular expression: {error}") from error
-    from packaging.specifiers import InvalidSpecifier, SpecifierSet
-
-    for text in (entry.torch, entry.python):
-        try:
-            SpecifierSet(text)
-        except InvalidSpecifier as error:
-            raise UsageError(f"{where}: {text!r} is no specifier of versions, such as '<2.15'") from error
-    return entry
+        return KnownFailure(**table, number=number)
+    except UsageError as error:
+        raise UsageError(f"{where}: {error}") from error
 
 
 def excuse(
-    results: Sequence[Result], entries: Sequence[Entry], environment: Mapping[str, str], today: datetime.date
+    results: Sequence[Result],
+    entries: Sequence[KnownFailure],
+    environment: Mapping[str, str],
+    today: datetime.date,
+    *,
+    sampled: bool = False,
 ) -> list[Result]:
-    """Results with those that are known to fail as ``xfail``, and those that should fail and do not as ``xpass``."""
+    """Results with those that are known to fail as ``xfail``, and those that should fail and do not as ``xpass``.
+
+    ``sampled`` says that only some samples were run: what fails on another may pass on these.
+    """
     current = [e for e in entries if e.applies(environment)]
     by_unit: dict[Unit, list[int]] = collections.defaultdict(list)
     for n, result in enumerate(results):
@@ -150,59 +186,90 @@ def excuse(
     changed = list(results)
     for unit, positions in by_unit.items():
         for entry in (e for e in current if e.of_unit(unit)):
-            _excuse(changed, [n for n in positions if entry.of_sample(results[n])], entry, today)
+            strict = entry.exact and (bool(entry.sample) or not sampled)
+            _excuse(changed, [n for n in positions if entry.of_sample(results[n])], entry, today, strict)
     return changed
 
 
-def _excuse(results: list[Result], positions: list[int], entry: Entry, today: datetime.date) -> None:
+def _excuse(
+    results: list[Result], positions: list[int], entry: KnownFailure, today: datetime.date, strict: bool
+) -> None:
     """Apply one entry to the results of one unit, in place."""
     failed = [n for n in positions if results[n].outcome in FOUND]
+    name = str(entry) if entry.number else "the spec's expected_failures"
     for n in failed:
+        told = f"{entry.told}\n{results[n].message}"
         if not entry.excuses(results[n]):
-            note = f"{results[n].message}\nknown   {entry.reason}; but that is said to fail in another way: {entry}"
+            note = f"{results[n].message}\nknown   {entry.reason}; but that is said to fail in another way: {name}"
             results[n] = dataclasses.replace(results[n], message=note)
         elif entry.expired(today):
-            note = f"{results[n].message}\nknown   {entry.reason}; but {entry} expired on {entry.expires}"
+            note = f"{results[n].message}\nknown   {entry.reason}; but {name} expired on {entry.expires}"
             results[n] = dataclasses.replace(results[n], message=note)
         else:
-            told = f"{entry.category}: {entry.reason}" + (f" ({entry.url})" if entry.url else "")
-            results[n] = dataclasses.replace(results[n], outcome=Outcome.XFAIL, message=f"{told}\n{results[n].message}")
+            results[n] = dataclasses.replace(results[n], outcome=Outcome.XFAIL, message=told)
     excused = any(results[n].outcome is Outcome.XFAIL for n in positions)
-    if failed or excused or not entry.exact:
+    if failed or excused or not strict:
         return
-    text = f"known to fail ({entry.reason}), but passes: remove {entry}, or say on which device or sample it fails"
+    text = f"expected to fail ({entry.reason}), but passes: remove it from expected_failures"
+    if entry.number:
+        text = f"known to fail ({entry.reason}), but passes: remove {entry}, or say on which device or sample it fails"
     for n in positions:
         if results[n].outcome is Outcome.PASS:
             results[n] = dataclasses.replace(results[n], outcome=Outcome.XPASS, message=text)
 
 
-def stale(report: Report, entries: Sequence[Entry], *, ops: Sequence[str], checks: Sequence[str]) -> list[Result]:
-    """A bad result for every entry that is about nothing, with the nearest name.
+def stale(
+    report: Report,
+    entries: Sequence[KnownFailure],
+    *,
+    ops: Sequence[str],
+    checks: Sequence[str],
+    planned: Sequence[Unit] = (),
+) -> dict[KnownFailure, str]:
+    """The entries that are about nothing -> why, with the nearest name.
 
-    ``ops`` are those of the specs, also those that the run left out; ``report`` has been through `excuse`. Entries for
-    ops of other libraries are left alone. Whether a glob is still needed is known only where nothing was left out.
+    ``ops`` are those of the specs, also those that the run left out, and others that are registered; ``report`` has
+    been through `excuse`; ``planned`` are its units, of which a session may have deselected some. An entry for a
+    namespace of which nothing is registered belongs to another run that shares the file, unless it is spelled
+    nearly like one of
+    this run's. Whether a glob is still needed is known only where nothing was left out.
     """
-    found = []
+    found = {}
     spaces = {op.partition("::")[0] for op in ops}
+    own = sorted({op.partition("::")[0] for op in report.ops} or spaces)
     whole = not any(report.options.get(key) for key in ("ops", "checks", "sample", "shard")) and not report.stopped
+    ran = {r.unit for r in report.results}
     for entry in entries:
-        if not _GLOB.search(entry.op.partition("::")[0]) and entry.op.partition("::")[0] not in spaces:
-            continue
+        space = entry.op.partition("::")[0]
         told = ""
-        if not any(fnmatch.fnmatchcase(op, entry.op) for op in ops):
-            told = f"no op is called {entry.op!r}{did_you_mean(entry.op, ops)}"
-        elif not any(fnmatch.fnmatchcase(check, entry.check) for check in checks):
+        if not any(fnmatch.fnmatchcase(check, entry.check) for check in checks):
             told = f"no check is called {entry.check!r}{did_you_mean(entry.check, checks)}"
-        elif whole and entry.applies(report.environment):
+        elif not _GLOB.search(space) and space not in spaces:
+            if near := difflib.get_close_matches(space, own, n=1, cutoff=_NEAR):
+                told = f"no op is in a namespace {space!r}; did you mean {near[0]!r}?"
+        elif not any(fnmatch.fnmatchcase(op, entry.op) for op in ops):
+            told = f"no op is called {entry.op!r}{did_you_mean(entry.op, ops)}"
+        elif whole and entry.applies(report.environment) and all(u in ran for u in planned if entry.of_unit(u)):
             told = _unneeded(report, entry)
         if told:
-            device = report.results[0].device if report.results else ""
-            text = f"{entry} matches nothing: {told}"
-            found.append(Result(entry.op, entry.check, device, "", Outcome.ERROR, text))
+            found[entry] = told
     return found
 
 
-def _unneeded(report: Report, entry: Entry) -> str:
+def misspelt_space(entry: KnownFailure, ops: Sequence[str]) -> bool:
+    """Whether an entry's namespace is no op's, so that the entry may be another run's."""
+    space = entry.op.partition("::")[0]
+    return not _GLOB.search(space) and space not in {op.partition("::")[0] for op in ops}
+
+
+def foreign(entries: Sequence[KnownFailure], ops: Sequence[str]) -> list[str]:
+    """The namespaces that entries are about and no op is in: they are another run's, and not judged."""
+    spaces = {op.partition("::")[0] for op in ops}
+    named = {e.op.partition("::")[0] for e in entries}
+    return sorted(s for s in named - spaces if not _GLOB.search(s))
+
+
+def _unneeded(report: Report, entry: KnownFailure) -> str:
     """Why an entry that matches ops and checks is about nothing all the same, or an empty string."""
     of_unit = [r for r in report.results if entry.of_unit(r.unit)]
     ran = [r for r in of_unit if r.outcome not in (Outcome.SKIP, Outcome.NOT_EXERCISED)]
@@ -214,11 +281,73 @@ def _unneeded(report: Report, entry: Entry) -> str:
     return ""
 
 
+def complete(
+    report: Report,
+    entries: Sequence[KnownFailure],
+    *,
+    ops: Sequence[str],
+    checks: Sequence[str],
+    planned: Sequence[Unit] = (),
+) -> Report:
+    """A report that has been through `excuse`, with a bad result for every entry that is about nothing."""
+    device = report.results[0].device if report.results else ""
+    found = stale(report, entries, ops=ops, checks=checks, planned=planned)
+    rows = (
+        Result(e.op, e.check, device, "", Outcome.ERROR, f"{e} matches nothing: {told}") for e, told in found.items()
+    )
+    return dataclasses.replace(report, results=(*report.results, *rows))
+
+
 def apply(
-    report: Report, entries: Sequence[Entry], *, ops: Sequence[str], checks: Sequence[str], today: datetime.date
+    report: Report,
+    entries: Sequence[KnownFailure],
+    *,
+    ops: Sequence[str],
+    checks: Sequence[str],
+    today: datetime.date,
+    planned: Sequence[Unit] = (),
 ) -> Report:
     """A report with known failures taken into account."""
-    results = excuse(report.results, entries, report.environment, today)
+    sampled = bool(report.options.get("sample"))
+    results = excuse(report.results, entries, report.environment, today, sampled=sampled)
     judged = dataclasses.replace(report, results=tuple(results))
-    added = stale(judged, entries, ops=ops, checks=checks)
-    return dataclasses.replace(judged, results=(*results, *added))
+    return complete(judged, entries, ops=ops, checks=checks, planned=planned)
+
+
+def today() -> datetime.date:
+    """The day by which entries expire, the same in every time zone."""
+    return datetime.datetime.now(datetime.UTC).date()
+
+
+def find(given: str | None, start: pathlib.Path) -> str:
+    """The file of known failures: ``given``; or else, at the folder of the nearest pyproject.toml at or above
+    ``start``, what ``known`` of its ``[tool.opcheck]`` names, or ``opcheck-known.toml``. Empty where there is none.
+
+    An empty ``given`` is no file. Raises UsageError where a file that pyproject.toml names is not there.
+    """
+    import tomllib
+
+    if given is not None:
+        return given
+    for folder in (start, *start.parents):
+        project = folder / "pyproject.toml"
+        if project.is_file():
+            try:
+                tool = tomllib.loads(project.read_text(encoding="utf-8")).get("tool", {})
+            except (OSError, ValueError) as error:
+                raise UsageError(f"{str(project)!r} is not TOML: {error}") from error
+            table = tool.get("opcheck", {}) if isinstance(tool, dict) else {}
+            for key in table if isinstance(table, dict) else ():
+                one_of(f"key of [tool.opcheck] in {project}:", key, ["known"])
+            if "known" in table:
+                named = table["known"]
+                if not isinstance(named, str):
+                    raise UsageError(f"{str(project)!r}: known of [tool.opcheck] must be a path, found {named!r}")
+                if not (folder / named).is_file():
+                    raise UsageError(f"{str(project)!r}: [tool.opcheck] names {named!r}, which is not there")
+                return str(folder / named)
+        if (folder / FILE).is_file():
+            return str(folder / FILE)
+        if project.is_file():
+            return ""
+    return ""

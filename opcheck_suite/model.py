@@ -147,8 +147,8 @@ class OpSpec:
     tolerances: tuple[float, float] | None = None
     """``(rtol, atol)`` for comparisons of values. None: torch.testing's defaults for the dtype."""
 
-    expected_failures: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    """Check id -> reason. Strict: a check that passes all the same is an ``xpass``."""
+    expected_failures: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    """Check id -> reason, or a `KnownFailure` that says more. Strict: one that passes all the same is an ``xpass``."""
 
     unavailable: Mapping[str, str] = dataclasses.field(default_factory=dict)
     """Capability -> why it is missing on this machine, such as ``{"native": "no C++ compiler"}``. A spec with an

@@ -46,6 +46,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="make torch refuse ops that the tests, or what they import, define in namespaces of PyTorch",
     )
+    group.addoption(
+        "--opcheck-known",
+        default=None,
+        metavar="PATH",
+        help="known failures in TOML (default: known of [tool.opcheck], or opcheck-known.toml beside pyproject.toml)",
+    )
     options.add_to_pytest(group)
 
 
@@ -83,9 +89,11 @@ def _plans(config: pytest.Config) -> list[Any]:
     """A plan for each target. Made before collection: xdist's controller collects nothing, and its workers cannot
     report wrong usage.
     """
-    from opcheck_suite import engine, specs
+    from opcheck_suite import engine, known, specs
 
-    plans = [engine.plan(specs.load(target), _run_options(config)) for target in config.getoption("opcheck")]
+    file = known.find(config.getoption("opcheck_known"), config.rootpath)
+    chosen = _run_options(config)
+    plans = [engine.plan(specs.load(target), chosen, known_file=file) for target in config.getoption("opcheck")]
     if not hasattr(config, "workerinput"):
         for plan in plans:
             engine.preflight(plan)
@@ -113,6 +121,7 @@ class _Conformance:
         self.runners: list[Any] = []
         self.results: list[Result] = []
         self.stopped = False
+        self.unmatched: list[Result] = []
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(
@@ -155,6 +164,17 @@ class _Conformance:
         self.stopped = not ended or bool(session.shouldstop or session.shouldfail)
         for runner in self.runners:
             runner.__exit__()
+        if hasattr(self.config, "workerinput") or not self.results:
+            return
+        from opcheck_suite.results import judged
+
+        report = self._report()
+        named = [op for plan in self.plans for op in plan.ops]
+        planned = [unit for plan in self.plans for unit in plan.units]
+        after = judged(report, self.plans[0].known, named=named, planned=planned)
+        self.unmatched = list(after.results[len(report.results) :])
+        if self.unmatched and ended:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """Print the matrix, and write the reports that were asked for."""
@@ -164,9 +184,12 @@ class _Conformance:
         from opcheck_suite.reports import text
 
         report = self._report()
+        report = dataclasses.replace(report, results=(*report.results, *self.unmatched))
         terminalreporter.section("conformance")
         for line in (text.header(report), "", *text.table(report).splitlines(), "", *text.summary(report).splitlines()):
             terminalreporter.write_line(line)
+        for row in self.unmatched:
+            terminalreporter.write_line(row.message)
         for path in self.config.getoption("opcheck_report"):
             reports.write(path, reports.render(reports.format_of(path), report))
             terminalreporter.write_line(f"wrote {path}{': incomplete' if report.stopped else ''}")
@@ -182,7 +205,9 @@ class _Conformance:
         return Report(
             results=tuple(ordered),
             environment=provenance.environment(self.plans[0].devices, self.plans[0].source, about),
-            options=self.plans[0].options.as_dict() | {"source": " ".join(plan.source for plan in self.plans)},
+            options=self.plans[0].options.as_dict()
+            | {"source": " ".join(plan.source for plan in self.plans)}
+            | ({"known": self.plans[0].known_file} if self.plans[0].known_file else {}),
             ops={r.op: about[r.op] for r in ordered},
             seconds=sum(r.seconds for r in ordered),
             stopped="the session was stopped" if self.stopped else "",

@@ -12,6 +12,7 @@ import opcheck_suite
 
 PUBLIC = {
     "ConformanceError",
+    "KnownFailure",
     "OpSpec",
     "Outcome",
     "Report",

@@ -16,9 +16,9 @@ TODAY = datetime.date(2026, 6, 30)
 FAILING = one("fail", "values differ\ninput   small, transposed(x)\ncall    op(x)")
 
 
-def entry(**changes) -> known.Entry:
+def entry(**changes) -> known.KnownFailure:
     given = {"op": "my::op", "check": "values.runs", "category": "op-bug", "reason": "issue 7", "number": 1}
-    return known.Entry(**given | changes)
+    return known.KnownFailure(**given | changes)
 
 
 def excused(*results, **changes) -> list[str]:
@@ -93,6 +93,8 @@ def stale(*results, options=None, stopped="", **changes) -> list[str]:
     ("changes", "told"),
     [
         ({"op": "my::opp"}, "no op is called 'my::opp'; did you mean 'my::op'?"),
+        ({"op": "myy::op"}, "no op is in a namespace 'myy'; did you mean 'my'?"),
+        ({"op": "yours::op", "check": "values.run"}, "no check is called 'values.run'; did you mean 'values.runs'?"),
         ({"op": "*::opp"}, "no op is called '*::opp'; did you mean 'my::op'?"),
         ({"check": "values.run"}, "no check is called 'values.run'; did you mean 'values.runs'?"),
         ({"sample": "smal"}, "no sample is called 'smal'; did you mean 'small'?"),
@@ -159,7 +161,7 @@ def test_a_file_is_read(file):
     rest = {"python": ">=3.11", "category": "torch-bug", "raises": "differ", "url": "https://x/7"}
     assert found == entry(**changes, **rest, expires=datetime.date(2026, 12, 31))
     assert known.load(file("")) == ()
-    assert {f.name for f in dataclasses.fields(known.Entry)} - {"number"} == {
+    assert {f.name for f in dataclasses.fields(known.KnownFailure)} - {"number"} == {
         line.partition(" ")[0] for line in WHOLE.splitlines() if " = " in line
     }
 

@@ -36,7 +36,7 @@ ARROWS = {
         " provenance reserved situations state",
         "registry model",
     ),
-    "options": ("options known", "registry model"),
+    "options": ("options known knownedit", "registry model"),
     "registry": ("registry", "model check"),
     "isolate": ("isolate", ""),
     "model": ("model", ""),

@@ -43,6 +43,8 @@ def header(report: Report) -> str:
         line += f"; of {library}"
     if "isolation" in env:
         line += f"\nisolation: {env['isolation']}"
+    if report.options.get("known"):
+        line += f"\nknown failures: {report.options['known']}"
     return line
 
 
