@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from opcheck_suite.breaks import assert_no_graph_breaks, count_graph_breaks
     from opcheck_suite.guarding import ReservedNamespaceError, guard
     from opcheck_suite.model import ConformanceError, OpSpec, Outcome, Report, Result, Sample, Tier
+    from opcheck_suite.registrations import RegistrationWarning
     from opcheck_suite.registry import UsageError, check
 
 __version__ = "0.1.0"
@@ -21,6 +22,7 @@ _HOME = {
     "ConformanceError": "model",
     "OpSpec": "model",
     "Outcome": "model",
+    "RegistrationWarning": "registrations",
     "Report": "model",
     "ReservedNamespaceError": "guarding",
     "Result": "model",
@@ -39,6 +41,7 @@ __all__ = [
     "ConformanceError",
     "OpSpec",
     "Outcome",
+    "RegistrationWarning",
     "Report",
     "ReservedNamespaceError",
     "Result",

@@ -14,6 +14,7 @@ PUBLIC = {
     "ConformanceError",
     "OpSpec",
     "Outcome",
+    "RegistrationWarning",
     "Report",
     "ReservedNamespaceError",
     "Result",
