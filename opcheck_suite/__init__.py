@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from opcheck_suite.breaks import assert_no_graph_breaks, count_graph_breaks
     from opcheck_suite.guarding import ReservedNamespaceError, guard
     from opcheck_suite.model import ConformanceError, OpSpec, Outcome, Report, Result, Sample, Tier
+    from opcheck_suite.registrations import RegistrationWarning
     from opcheck_suite.registry import UsageError, check
 
 __version__ = "0.1.0"
@@ -22,6 +23,7 @@ _HOME = {
     "KnownFailure": "known",
     "OpSpec": "model",
     "Outcome": "model",
+    "RegistrationWarning": "registrations",
     "Report": "model",
     "ReservedNamespaceError": "guarding",
     "Result": "model",
@@ -41,6 +43,7 @@ __all__ = [
     "KnownFailure",
     "OpSpec",
     "Outcome",
+    "RegistrationWarning",
     "Report",
     "ReservedNamespaceError",
     "Result",

@@ -44,7 +44,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--opcheck-guard",
         action="store_true",
-        help="make torch refuse ops that the tests, or what they import, define in namespaces of PyTorch",
+        help="make torch refuse ops that the tests, or what they import, define in namespaces of PyTorch, and warn of "
+        "registrations that go against each other or are lost",
     )
     group.addoption(
         "--opcheck-known",

@@ -15,6 +15,7 @@ PUBLIC = {
     "KnownFailure",
     "OpSpec",
     "Outcome",
+    "RegistrationWarning",
     "Report",
     "ReservedNamespaceError",
     "Result",

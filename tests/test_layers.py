@@ -33,7 +33,7 @@ ARROWS = {
     "check": ("checks", "context tool registry"),
     "tool": (
         "compare compiling deprecated devices elsewhere fakes graphbreaks guarding inductor inputs memory ops places"
-        " provenance reserved situations state",
+        " provenance registrations reserved situations state",
         "registry model",
     ),
     "options": ("options known knownedit", "registry model"),

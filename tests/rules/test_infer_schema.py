@@ -3,7 +3,8 @@
 Where torch does something else, `deviations` says so, and these tests hold it to that.
 
 With 20,000 examples on torch 2.13.0 the inferred and the parsed schemas were as known. The calls were not: the
-default 0 of a float arrives as 0.0 where it is left out before an argument that is given, now counted as equal.
+default 0 of a float arrives as 0.0 where it is left out before an argument that is given, now counted as equal. With
+that, calls (202 s) and refusals (112 s) were as known, too.
 """
 
 from __future__ import annotations

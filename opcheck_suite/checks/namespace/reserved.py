@@ -21,4 +21,8 @@ from opcheck_suite.reserved import RESERVED, owner
 def reserved(ctx):
     belongs = owner(ctx.info.namespace)
     if belongs is not None:
-        ctx.fail(f"namespace {ctx.info.namespace!r} is reserved for {belongs}\nregistered at {ctx.info.where}")
+        why = RESERVED[ctx.info.namespace.lower()].why
+        ctx.fail(
+            f"namespace {ctx.info.namespace!r} is reserved for {belongs}: an op of one's own in it {why}\n"
+            f"registered at {ctx.info.where}"
+        )
