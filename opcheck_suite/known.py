@@ -262,13 +262,6 @@ def misspelt_space(entry: KnownFailure, ops: Sequence[str]) -> bool:
     return not _GLOB.search(space) and space not in {op.partition("::")[0] for op in ops}
 
 
-def foreign(entries: Sequence[KnownFailure], ops: Sequence[str]) -> list[str]:
-    """The namespaces that entries are about and no op is in: they are another run's, and not judged."""
-    spaces = {op.partition("::")[0] for op in ops}
-    named = {e.op.partition("::")[0] for e in entries}
-    return sorted(s for s in named - spaces if not _GLOB.search(s))
-
-
 def _unneeded(report: Report, entry: KnownFailure) -> str:
     """Why an entry that matches ops and checks is about nothing all the same, or an empty string."""
     of_unit = [r for r in report.results if entry.of_unit(r.unit)]

@@ -8,7 +8,7 @@ import dataclasses
 import pytest
 import torch
 
-from opcheck_suite import OpSpec, Sample, engine, isolate, registry, specs
+from opcheck_suite import OpSpec, Sample, engine, isolate, jobs, registry, specs
 from opcheck_suite.model import Outcome, Result, Unit
 from opcheck_suite.options import RunOptions
 from opcheck_suite.registry import UsageError
@@ -238,7 +238,7 @@ def test_an_op_that_dies_on_every_one_of_many_samples_ends():
     many = [Sample(args=(torch.ones(n + 1),), name=f"n{n}") for n in range(20)]
     report = run(spec("aborts", samples=many), checks=("values.runs",))
     assert {r.outcome for r in report.results} == {Outcome.CRASH}
-    assert len(report.results) == engine._MOST_DEATHS
+    assert len(report.results) == jobs.MOST_DEATHS
     first = report.results[-1].message.partition("\n")[0]
     assert first.endswith("; after 8 such ends the check's other samples are given up")
 

@@ -21,7 +21,7 @@ ARROWS = {
     "lint": ("lint", "tool registry"),
     "verbs": ("comparing", "report registry model"),
     "breaks": ("breaks", "specs tool registry model"),
-    "engine": ("engine audit results sharding", "session isolate specs options tool registry model"),
+    "engine": ("engine audit jobs results sharding", "session isolate specs options tool registry model"),
     "report": ("reports progress", "registry model"),
     "session": ("session reduction shrinking", "context specs tool registry isolate model"),
     "context": (
