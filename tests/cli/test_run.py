@@ -104,7 +104,7 @@ def test_a_capability_that_is_required_and_missing_is_one(fixtures, capsys):
 
 
 def test_a_failure_of_the_harness_is_three_with_a_traceback(monkeypatch, capsys):
-    def broken(*args):
+    def broken(*args, **options):
         raise LookupError("a fault of ours")
 
     monkeypatch.setattr("opcheck_suite.engine.plan", broken)
