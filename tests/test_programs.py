@@ -122,16 +122,15 @@ def outcome(op, args, check, **claims) -> tuple[str, str]:
     return result.outcome.value, result.message
 
 
-def test_an_op_that_inductor_replaces_is_not_opaque_where_that_is_claimed():
+def test_an_op_that_inductor_replaces_is_not_opaque_where_that_is_claimed(monkeypatch):
     from torch._inductor import lowering
 
     inlined = lowering.lowerings[torch.ops.aten.neg.default]
-    lowering.lowerings[ops.twice] = lambda x: inlined(x)
-    try:
+    with monkeypatch.context() as patch:
+        patch.setitem(lowering.lowerings, ops.twice, lambda x: inlined(x))
+        patch.setattr(lowering, "fallbacks", lowering.fallbacks - {ops.twice})  # where it has been compiled before
         got, message = outcome(ops.twice, (matrix(),), "compile.opaque", opaque=True)
         unclaimed = [outcome(ops.twice, (matrix(),), check) for check in ("compile.opaque", "compile.layout")]
-    finally:
-        del lowering.lowerings[ops.twice]
     assert got == "fail"
     assert message.startswith("a function that calls the op once has it 0 times in the code of Inductor")
     assert [word for word, _ in unclaimed] == ["skip", "skip"]
