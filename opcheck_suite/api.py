@@ -121,9 +121,8 @@ def parametrize_with_checks(
     """A pytest decorator that calls the test once for each check of each op, with an argument ``unit``.
 
     ``target`` is the name of a module with ``SPECS``, or a list of specs; other arguments are those of `check_op`.
-    ``known`` is a file of known failures; None looks for one as ``opcheck run`` does, and "" uses none. With one,
-    a last
-    test fails where an entry is about nothing.
+    ``known`` is a file of known failures; None looks for one as ``opcheck run`` does, and "" uses none. With one, a
+    last test fails where an entry is about nothing.
 
         @parametrize_with_checks("my_ops.specs")
         def test_conformance(unit):
