@@ -68,7 +68,7 @@ def test_every_unit_has_a_result(seen):
 #: Op -> what its bad result says.
 MESSAGES = {
     "on_current_device": "for arguments on sim:1, output 0 is on sim:0, the current device",
-    "leaves_device": "the current device is sim:1 after a call on sim:1; it was :0",
+    "leaves_device": "the current device is sim:1 after a call on sim:1; it was sim:0",
     "no_guard": "the op, called on another device or stream on matrix: the device is lost: RuntimeError: sim error: "
     "an illegal memory access was encountered",
     "default_stream": "the op does not run on it: it computes with what its arguments held before",

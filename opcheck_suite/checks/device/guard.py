@@ -54,7 +54,8 @@ def guard(ctx, case):
         stayed = torch.accelerator.current_device_index()
         torch.accelerator.set_device_index(here)
     if stayed != here:
-        ctx.fail(f"the current device is {ctx.device}:{stayed} after a call on {ctx.device}:{there}; it was :{here}")
+        device = ctx.device
+        ctx.fail(f"the current device is {device}:{stayed} after a call on {device}:{there}; it was {device}:{here}")
     expected = ctx.require(case).results()
     for n, (got, want) in enumerate(zip(tensors.tensors(late.results), tensors.tensors(expected), strict=False)):
         if want.device.type == torch.device(ctx.device).type and got.device.index != there:
