@@ -13,7 +13,10 @@ export OMP_NUM_THREADS := 1
 # the environment is made again when pyproject.toml or the wanted torch changes
 STAMP := $(VENV)/installed-$(subst /,_,$(subst =,-,$(subst >,-,$(subst <,-,$(TORCH)))))
 
-.PHONY: conformance test lint docs native clean
+# of `make matrix`; a CUDA build of torch takes 5 GB of disk while it is there
+TORCH_VERSIONS ?= 2.13.0 2.14.1
+
+.PHONY: conformance test lint docs native matrix clean
 
 conformance: $(STAMP) native
 	opcheck run reference_ops.specs --tier standard -j $(JOBS) \
@@ -21,6 +24,19 @@ conformance: $(STAMP) native
 
 test: $(STAMP) native
 	pytest -n $(JOBS) --dist loadscope $(ARGS)
+
+# the reference ops with each version of torch, in an environment that is removed afterwards, and what differs; a version
+# with bad results does not keep the others from being run, and one without a report fails the merge
+matrix: $(STAMP)
+	rm -rf build/matrix
+	mkdir -p build/matrix
+	for version in $(TORCH_VERSIONS); do \
+	  $(MAKE) conformance VENV=build/matrix/venv TORCH=torch==$$version \
+	    ARGS="--format json --report build/matrix/torch-$$version.json" > build/matrix/torch-$$version.log 2>&1; \
+	  tail -n 3 build/matrix/torch-$$version.log; rm -rf build/matrix/venv; \
+	done
+	opcheck merge build/matrix/*.json $(foreach version,$(TORCH_VERSIONS),--expect torch-$(version)) \
+	  -o build/matrix/matrix.json -o docs/matrix.md
 
 lint: $(STAMP)
 	ruff check .

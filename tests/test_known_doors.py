@@ -105,6 +105,7 @@ def test_a_file_that_cannot_be_read_is_a_wrong_use(project, text, told, capsys):
     done = project.runpytest_subprocess("--opcheck", "mixed_specs", CHECKS, "--opcheck-only")
     assert done.ret == pytest.ExitCode.USAGE_ERROR
     assert told in done.stderr.str()
+    capsys.readouterr()  # what pytester has shown of it
     assert cli.main(["run", "mixed_specs.py", "--known", known.FILE]) == 2
     err = capsys.readouterr().err
     assert told in err
