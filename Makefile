@@ -32,8 +32,9 @@ matrix: $(STAMP)
 	mkdir -p build/matrix
 	for version in $(TORCH_VERSIONS); do \
 	  $(MAKE) conformance VENV=build/matrix/venv TORCH=torch==$$version \
-	    ARGS="--format json --report build/matrix/torch-$$version.json" > build/matrix/torch-$$version.log 2>&1; \
-	  tail -n 3 build/matrix/torch-$$version.log; rm -rf build/matrix/venv; \
+	    ARGS="--report build/matrix/torch-$$version.json" > build/matrix/torch-$$version.log 2>&1; \
+	  echo "torch $$version"; grep -E '^(results|verdict)|Error' build/matrix/torch-$$version.log; \
+	  rm -rf build/matrix/venv; \
 	done
 	opcheck merge build/matrix/*.json $(foreach version,$(TORCH_VERSIONS),--expect torch-$(version)) \
 	  -o build/matrix/matrix.json -o docs/matrix.md
