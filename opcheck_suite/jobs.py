@@ -168,7 +168,7 @@ class Job:
         uncertain = group.endswith("?")
         group = group.rstrip("?")
         sample, _, variant = key.partition("|")
-        if self._once_more(unit, what, death):
+        if not self._broken and self._once_more(unit, what, death):
             self._command()
             return
         self._deaths += 1
