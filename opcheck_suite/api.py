@@ -32,10 +32,8 @@ def check_op(
 
     ``op`` is an `OpSpec`, a name, an OpOverload, an OpOverloadPacket or what ``torch.library.custom_op`` returned;
     ``samples`` replaces the spec's. The other arguments are those of ``opcheck run``: ``timeout`` is in seconds for one
-    step of a check, ``memory`` in GiB,
-    ``known`` a file of known failures (none is looked for here). Nothing is raised for what is wrong with the op:
-    look at the report's ``ok``,
-    print it, or call its ``raise_if_bad()``.
+    step of a check, ``memory`` in GiB, ``known`` a file of known failures (none is looked for here). Nothing is raised
+    for what is wrong with the op: look at the report's ``ok``, print it, or call its ``raise_if_bad()``.
 
     With ``isolate="auto"`` the op runs in child processes where this process can still be forked safely; the report's
     environment says when it could not.

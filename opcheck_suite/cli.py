@@ -317,14 +317,7 @@ def _finish(report: Any, render: Any, paths: list[str]) -> int:
 
 def _write(report: Any, paths: list[str]) -> bool:
     """Write the reports that were asked for. Whether one could not be written, which is told."""
-    failed = False
-    for path in paths:
-        try:
-            reports.write(path, reports.render(reports.format_of(path), report).rstrip() + "\n")
-        except OSError as error:
-            print(f"opcheck: {path!r} cannot be written: {error.strerror or error}", file=sys.stderr)
-            failed = True
-    return failed
+    return comparing.write({path: reports.render(reports.format_of(path), report).rstrip() + "\n" for path in paths})
 
 
 def _renderer(name: str, allowed: tuple[str, ...]) -> Any:

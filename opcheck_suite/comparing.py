@@ -103,7 +103,7 @@ def _merge(args: argparse.Namespace) -> int:
         allow_conflicts=args.allow_conflicts,
         allow_mixed=args.allow_mixed,
     )
-    failed = _write({path: getattr(badge, _BADGES[pathlib.Path(path).suffix])(made) for path in args.badge})
+    failed = write({path: getattr(badge, _BADGES[pathlib.Path(path).suffix])(made) for path in args.badge})
     return _finish(args, "render", made, failed=failed)
 
 
@@ -134,12 +134,13 @@ def _finish(args: argparse.Namespace, renderer: str, found: Any, *, failed: bool
         made: Callable[[Any], str] = getattr(module, renderer)
         return made(found).rstrip() + "\n"
 
-    failed |= _write({path: render("html" if _is_page(path) else reports.format_of(path)) for path in args.output})
+    failed |= write({path: render("html" if _is_page(path) else reports.format_of(path)) for path in args.output})
     print(render(args.format), end="", flush=True)
     return 3 if failed else 0 if found.ok else 1
 
 
-def _write(texts: dict[str, str]) -> bool:
+def write(texts: dict[str, str]) -> bool:
+    """Write texts to paths. Whether one could not be written, which is told."""
     failed = False
     for path, text in texts.items():
         try:

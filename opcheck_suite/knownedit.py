@@ -5,12 +5,11 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import json
-import os
 import pathlib
-import tempfile
+import stat
 from collections.abc import Sequence
 
-from opcheck_suite import known
+from opcheck_suite import known, reports
 from opcheck_suite.known import KnownFailure
 from opcheck_suite.model import FOUND, Outcome, Report, Result, Unit
 from opcheck_suite.registry import UsageError
@@ -109,17 +108,8 @@ def write(path: str, added: Sequence[KnownFailure], removed: Sequence[KnownFailu
     target = pathlib.Path(path).resolve()  # what a link points to is replaced, not the link
     try:
         before = target.read_bytes().decode() if target.exists() else ""
-        after = edited(before, added, [e.number for e in removed])
-        target.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(after.encode())
-            os.chmod(name, target.stat().st_mode if target.exists() else 0o644)
-            os.replace(name, target)
-        except BaseException:
-            pathlib.Path(name).unlink(missing_ok=True)
-            raise
+        mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o644
+        reports.write(str(target), edited(before, added, [e.number for e in removed]), mode=mode)
     except OSError as error:
         raise UsageError(f"{path!r} cannot be written: {error.strerror or error}") from error
 

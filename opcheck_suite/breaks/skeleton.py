@@ -18,9 +18,10 @@ from typing import Any
 import torch
 
 from opcheck_suite.breaks.watching import Region, Value
+from opcheck_suite.reserved import RESERVED
 
 #: Namespaces that torch has for itself, so that no library should take them.
-_TAKEN = {"aten", "prims", "prim", "at", "torch", "pytorch", "quantized"}
+_TAKEN = {*RESERVED, "quantized"}
 
 
 def write(

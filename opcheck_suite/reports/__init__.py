@@ -65,15 +65,15 @@ def render(name: str, report: Report) -> str:
     return str(importlib.import_module(f"opcheck_suite.reports.{name}").render(report))
 
 
-def write(path: str, text: str) -> None:
-    """Write a report so that a reader never finds half of it: to a temporary name, then renamed."""
+def write(path: str, text: str, *, mode: int = 0o644) -> None:
+    """Write a file so that a reader never finds half of it: to a temporary name, then renamed. Line ends are kept."""
     target = pathlib.Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
     descriptor, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:
             file.write(text)
-        os.chmod(temporary, 0o644)
+        os.chmod(temporary, mode)
         os.replace(temporary, target)
     except BaseException:
         os.unlink(temporary)

@@ -25,10 +25,12 @@ from opcheck_suite.registry import check
     applies=lambda ctx: "torch decomposes the op" if ctx.info.transparent else None,
 )
 def modes(ctx, case):
+    from opcheck_suite import ops
+
     run = ctx.require(case)
     seen, results = _watch(ctx, case, grad=False)
     if ctx.info.op not in seen:
-        others = [f for f in dict.fromkeys(seen) if f.namespace not in ("aten", "prim", "prims")]
+        others = [f for f in dict.fromkeys(seen) if f.namespace not in ops.TORCHS_OWN]
         if others:
             ctx.skip(f"the op calls {', '.join(map(str, others))} in its place, which modes see")
         if ctx.no_gradients() is None and ctx.info.op not in _watch(ctx, case, grad=True)[0]:
