@@ -12,8 +12,26 @@ import os
 import sys
 import warnings
 import weakref
+from collections.abc import Callable, Sequence
 from types import FrameType, ModuleType
 from typing import Any
+
+
+def _devices(given: str | Sequence[str] | None) -> list[str]:
+    types = [given] if given is None or isinstance(given, str) else list(given)
+    return [f"kernel for {kind or 'all devices'}" for kind in types]
+
+
+#: The methods of ``torch.library.CustomOpDef`` that let a second registration replace the first without a word, and
+#: what each registers, from its first argument. See
+#: https://github.com/pytorch/pytorch/blob/main/torch/_library/custom_ops.py.
+_DECORATORS: dict[str, Callable[[Any], list[str]]] = {
+    "register_kernel": _devices,
+    "register_fake": lambda _: ["fake kernel"],
+    "register_autograd": lambda _: ["gradient formula"],
+    "register_vmap": lambda _: ["batching rule"],
+    "register_torch_dispatch": lambda kind: [f"rule for {getattr(kind, '__name__', kind)}"],
+}
 
 
 class RegistrationWarning(UserWarning):
@@ -118,8 +136,7 @@ class Registrations:
             except RuntimeError as error:
                 if "already a kernel" in str(error) and kernel in self._kernels:
                     error.add_note(
-                        f"The kernel of {name} for {kernel[1]} is registered at {self._kernels[kernel]}, and again at "
-                        f"{_place(frame)}"
+                        f"The {_part(kernel)} is registered at {self._kernels[kernel]}, and again at {_place(frame)}"
                     )
                 raise
             if not _is_internal(frame):
@@ -137,10 +154,27 @@ class Registrations:
                 made.kernels.clear()
             destroy(owner)
 
+        for name, kinds in _DECORATORS.items():
+            self._patch(_custom_op_def(), name, self._watching(name, kinds))
         self._patch(torch._C, "_dispatch_library", new_make)
         self._patch(library, "define", new_define)
         self._patch(library, "impl", new_impl)
         self._patch(library, "_destroy", new_destroy)
+
+    def _watching(self, name: str, kinds: Callable[[Any], list[str]]) -> Any:
+        """A method of ``CustomOpDef`` that is watched."""
+        method = getattr(_custom_op_def(), name)
+
+        @functools.wraps(method)
+        def new_method(op: Any, *args: Any, **kwargs: Any) -> Any:
+            frame = registrant()
+            result = method(op, *args, **kwargs)
+            if not _is_internal(frame):
+                for kind in kinds(args[0] if args else None):
+                    self._implement(op._lib, (op._qualname, kind), _place(frame))
+            return result
+
+        return new_method
 
     def stop(self) -> None:
         """Leave torch as it was. `reports` stays."""
@@ -196,15 +230,15 @@ class Registrations:
             self._report("defined twice", (name,), (first, place), message)
 
     def _implement(self, library: Any, kernel: tuple[str, str], place: Place) -> None:
-        name, key = kernel
+        name, _ = kernel
         first = self._kernels.get(kernel)
         if first is not None and first != place:
             self._report(
                 "overridden",
                 (name,),
                 (first, place),
-                f"the kernel of {name} for {key} is registered at {first}, and again at {place}: the one that comes "
-                f"last wins, so it depends on the order of imports. Register one kernel for an op and dispatch key",
+                f"the {_part(kernel)} is registered at {first}, and again at {place}: the one that comes last wins, so "
+                f"it depends on the order of imports. Register one for each op and device or dispatch key",
             )
         self._kernels[kernel] = place
         if (made := self._made_by(library)) is not None:
@@ -283,6 +317,13 @@ def _place(frame: FrameType) -> Place:
     return Place(frame.f_code.co_filename, frame.f_lineno)
 
 
+def _custom_op_def() -> Any:
+    import torch
+
+    library: Any = torch.library
+    return library.CustomOpDef
+
+
 def _torch(*parts: str) -> str:
     import torch
 
@@ -319,11 +360,17 @@ def _looked_up(name: str) -> bool:
     return known is not None and rest.partition(".")[0] in vars(known)
 
 
+def _part(kernel: tuple[str, str]) -> str:
+    """What is registered under an op and a dispatch key, or under an op and words of ours."""
+    name, what = kernel
+    return f"kernel of {name} for {what}" if what.isidentifier() else f"{what} of {name}"
+
+
 def _lost(made: _Made) -> str:
     if made.definitions:
         lost = f"and its ops are gone: {', '.join(made.definitions)}"
     else:
-        lost = f"and its kernels are gone: {', '.join(f'{name} for {key}' for name, key in made.kernels)}"
+        lost = f"and this is gone: {', '.join(map(_part, made.kernels))}"
     return (
         f"the Library made at {made.place} was garbage-collected, {lost}. Keep it in a variable of its own at the top "
         f"level of a module"

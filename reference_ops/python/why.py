@@ -153,7 +153,7 @@ def _jitter_result(x: Tensor, scale: float) -> Tensor:
     return x.new_empty(x.shape)
 
 
-@torch.library.custom_op("reference::jitter", mutates_args=(), tags=torch.Tag.nondeterministic_seeded)
+@torch.library.custom_op("reference::jitter", mutates_args=(), tags=(torch.Tag.nondeterministic_seeded,))
 def jitter(x: Tensor, scale: float) -> Tensor:
     """x plus normal noise of a given scale. The tag keeps compilers from merging two calls into one."""
     return _jitter_result(x, scale).normal_().mul_(scale).add_(x)

@@ -92,7 +92,7 @@ def test_a_library_that_a_module_does_not_keep(module, watch):
 
 def test_kernels_that_a_module_does_not_keep(module, watch, library):
     library("suite_bare").define(f"x{SCHEMA}")
-    with pytest.warns(RegistrationWarning, match="its kernels are gone: suite_bare::x for CPU"):
+    with pytest.warns(RegistrationWarning, match="this is gone: kernel of suite_bare::x for CPU"):
         module(
             "suite_kernels",
             """
@@ -189,6 +189,49 @@ def test_two_kernels_of_an_op_for_one_key(watch, library):
     assert "suite_kernels::x for CPU is registered at" in raised.value.__notes__[0]
 
 
+TWICE = {
+    "register_kernel": ("cpu", "kernel for cpu"),
+    "register_fake": (None, "fake kernel"),
+    "register_autograd": (None, "gradient formula"),
+    "register_vmap": (None, "batching rule"),
+    "register_torch_dispatch": (torch.utils._python_dispatch.TorchDispatchMode, "rule for TorchDispatchMode"),
+}
+
+
+@pytest.mark.parametrize("method", TWICE)
+def test_a_decorator_of_a_custom_op_that_is_used_twice(method, watch):
+    first, what = TWICE[method]
+    op = torch.library.custom_op("suite_twice::x", kernel, mutates_args=())
+    arguments = () if first is None else (first,)
+    getattr(op, method)(*arguments, kernel)
+    assert watch.reports == []
+    with pytest.warns(RegistrationWarning, match=f"^the {what} of suite_twice::x is registered at .*last wins"):
+        getattr(op, method)(*arguments, kernel)
+    (report,) = watch.reports
+    assert (report.kind, report.ops) == ("overridden", ("suite_twice::x",))
+    assert len(set(lines(*report.places))) == 2
+
+
+@pytest.mark.parametrize("device", ["cpu", ["cuda", "cpu"]])
+def test_the_kernel_that_a_custom_op_was_made_with_is_replaced(device, watch):
+    op = torch.library.custom_op("suite_replaced::x", kernel, mutates_args=(), device_types="cpu")
+    with pytest.warns(RegistrationWarning, match="kernel for cpu"):
+        op.register_kernel(device)(kernel)
+    assert len(watch.reports) == 1
+
+
+def test_two_fake_kernels_of_an_op(watch, library):
+    mine, other = library("suite_fakes"), library("suite_fakes", "IMPL")
+    mine.define(f"x{SCHEMA}")
+    torch.library.register_fake("suite_fakes::x", torch.empty_like, lib=mine)
+    if "allow_override" not in inspect.signature(torch.library.register_fake).parameters:
+        pytest.skip("this torch refuses a second fake kernel")
+    with pytest.warns(RegistrationWarning, match="^the kernel of suite_fakes::x for Meta is registered at"):
+        torch.library.register_fake("suite_fakes::x", torch.empty_like, lib=other, allow_override=True)
+    (report,) = watch.reports
+    assert len(set(lines(*report.places))) == 2
+
+
 # -- no false alarms
 
 
@@ -242,7 +285,9 @@ def test_libraries_that_are_ended_on_purpose(silence):
 
 def test_a_function_that_makes_its_op_each_time(silence):
     for _ in range(2):
-        torch.library.custom_op("suite_each_time::x", kernel, mutates_args=())
+        op = torch.library.custom_op("suite_each_time::x", kernel, mutates_args=())
+        op.register_fake(torch.empty_like)
+        op.register_kernel(["cuda", "xpu"])(kernel)
 
 
 def test_a_module_that_is_unloaded_takes_its_libraries_with_it(silence, module):
@@ -296,6 +341,7 @@ def test_torch_itself_and_the_end_of_the_interpreter():
 
 def test_torch_is_as_it_was_afterwards():
     library = torch.library.Library
+    decorators = torch.library.CustomOpDef.register_kernel, torch.library.CustomOpDef.register_vmap
     before = torch._C._dispatch_library, library.define, library.impl, library._destroy
     look_up = torch._ops._OpNamespace.__getattr__
     with guard(), warnings.catch_warnings():
@@ -304,6 +350,7 @@ def test_torch_is_as_it_was_afterwards():
         assert torch._ops._OpNamespace.__getattr__ is not look_up
     assert (torch._C._dispatch_library, library.define, library.impl, library._destroy) == before
     assert torch._ops._OpNamespace.__getattr__ is look_up
+    assert (torch.library.CustomOpDef.register_kernel, torch.library.CustomOpDef.register_vmap) == decorators
 
 
 def test_torchs_own_record_of_the_line_is_the_same(library):
