@@ -75,7 +75,7 @@ def _fill(value: Any, inputs: dict[str, torch.Tensor]) -> Any:
         return inputs[value.name]
     if isinstance(value, _Size):
         return inputs[value.name].shape[value.dim]
-    if isinstance(value, list | tuple):
+    if isinstance(value, tensors.SEQUENCES):
         return [_fill(item, inputs) for item in value]
     return value
 
@@ -86,7 +86,7 @@ def _tensors(values: list[Any]) -> list[torch.Tensor]:
     for value in values:
         if isinstance(value, torch.Tensor):
             found.append(value)
-        elif isinstance(value, list | tuple):
+        elif isinstance(value, tensors.SEQUENCES):
             found.extend([item for item in value if isinstance(item, torch.Tensor)])
     return found
 

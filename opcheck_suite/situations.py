@@ -79,7 +79,7 @@ def negate(x: torch.Tensor) -> None:
 def _each(fn: Callable[[torch.Tensor], torch.Tensor], out: Any) -> Any:
     if isinstance(out, torch.Tensor):
         return fn(out)
-    if isinstance(out, list | tuple):
+    if isinstance(out, tensors.SEQUENCES):
         return [_each(fn, one) for one in out]
     return out
 
@@ -145,7 +145,7 @@ def _loop(op: OnTensors, ys: list[torch.Tensor], chained: bool) -> list[Any]:
         out = op(ys)
         outs.append(out)
         if chained:
-            ys = [out[0] if isinstance(out, list | tuple) else out, *ys[1:]]
+            ys = [out[0] if isinstance(out, tensors.SEQUENCES) else out, *ys[1:]]
     return outs
 
 
@@ -186,7 +186,7 @@ def _between(op: OnTensors, xs: list[torch.Tensor], _: Facts) -> Made:
 
 def _unused(op: OnTensors, xs: list[torch.Tensor], _: Facts) -> Made:
     out = op(xs)
-    return (out[-1] if isinstance(out, list | tuple) and len(out) > 1 else None), ()
+    return (out[-1] if isinstance(out, tensors.SEQUENCES) and len(out) > 1 else None), ()
 
 
 def _side_by_side(op: OnTensors, xs: list[torch.Tensor], _: Facts) -> Made:

@@ -23,6 +23,10 @@ def tensors(tree: Any) -> list[torch.Tensor]:
     return found
 
 
+#: In code that Dynamo traces: the one of torch 2.9 cannot look at ``list | tuple``.
+SEQUENCES = (list, tuple)
+
+
 def listed(returned: Any) -> list[Any]:
     """What an op returned as a list: nothing, one value, or the members of a tuple. Dynamo can trace it."""
     return [] if returned is None else list(returned) if isinstance(returned, tuple) else [returned]
