@@ -238,13 +238,20 @@ INDUCTOR = (Situation("twice in a loop", _twice, gradients=True),)
 # -- for effects
 
 
+def _read(x: torch.Tensor) -> torch.Tensor:
+    """Its values now. A 0-d tensor is read as a vector: Inductor reads one on the CPU where the value is used, after
+    whatever is written to it in between, by an op or by ``mul_``.
+    """
+    return negated(x if x.dim() else x.reshape(1))
+
+
 def _read_between(op: OnTensors, xs: list[torch.Tensor], facts: Facts) -> Made:
     """Writes and reads of the arguments in turn."""
-    seen = [negated(xs[n]) for n in facts.written]
+    seen = [_read(xs[n]) for n in facts.written]
     op(xs)
-    seen += [negated(xs[n]) for n in facts.written]
+    seen += [_read(xs[n]) for n in facts.written]
     op(xs)
-    return seen + [negated(xs[n]) for n in facts.written], ()
+    return seen + [_read(xs[n]) for n in facts.written], ()
 
 
 def _read_through(op: OnTensors, xs: list[torch.Tensor], facts: Facts) -> Made:
