@@ -169,11 +169,19 @@ CHECKS = ("namespace.reserved", "namespace.invalid")
 REFUSALS = (ValueError, RuntimeError, AssertionError, IndexError, Refused)
 
 
+@functools.cache
+def used(way: Way) -> None:
+    """Use a way once: where Triton is there, triton_op imports modules of torch that register ops of their own."""
+    with forgotten(), contextlib.suppress(*REFUSALS):
+        way("suite_used", "x")
+
+
 def judge(way: Way, namespace: str, name: str) -> str:
     """Who refuses an op of that name: ``torch``, the checks that find it, or ``nobody``.
 
     ``nobody, as NAME`` is about an op that torch has registered under a name other than the one it was given.
     """
+    used(way)
     with forgotten():
         before = set(torch._C._dispatch_get_all_op_names())
         try:
