@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import dataclasses
 import functools
+import io
 import os
 import pathlib
 import signal
@@ -134,13 +135,16 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="PATH",
-        help="also write a report; its ending says how: .json, .md, .txt, .xml (JUnit)",
+        help="also write a report; its ending says how: .json, .md, .txt, .html, .xml (JUnit)",
     )
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line. Returns the exit status: 0 clean, 1 bad results, 2 usage, 3 the harness failed."""
     words = list(sys.argv[1:] if argv is None else argv)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # what it cannot show is an escape, and no reason to fail
+            stream.reconfigure(errors="backslashreplace")
     try:
         args = _parse(words)
         return int(args.run(args))

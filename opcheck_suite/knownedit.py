@@ -150,7 +150,9 @@ def edited(text: str, added: Sequence[KnownFailure], numbers: Sequence[int] = ()
 
 
 def _values(entry: KnownFailure) -> dict[str, str]:
-    return {key: getattr(entry, key) for key in _KEYS if getattr(entry, key)}
+    """Keys and texts of an entry; what is no Unicode, which TOML cannot hold, is an escape."""
+    given = {key: getattr(entry, key) for key in _KEYS if getattr(entry, key)}
+    return {key: text.encode(errors="backslashreplace").decode() for key, text in given.items()}
 
 
 def _trailing(table: object) -> str:

@@ -39,7 +39,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="append",
         default=[],
         metavar="PATH",
-        help="write a report; its ending says how: .json, .md, .txt, .xml (JUnit)",
+        help="write a report; its ending says how: .json, .md, .txt, .html, .xml (JUnit)",
     )
     group.addoption(
         "--opcheck-guard",
