@@ -229,14 +229,13 @@ def _updated(report: Any, listed: Sequence[known.KnownFailure], plan: Any, file:
     """Change the file of known failures by a report that knows of none. Returns the report judged by the new file."""
     from opcheck_suite import results as judging
 
-    told: dict[str, Any] = {"ops": judging.known_ops(plan.ops), "checks": judging.known_checks(), "planned": plan.units}
-    today, sampled = known.today(), bool(plan.options.sample)
-    results = known.excuse(report.results, listed, report.environment, today, sampled=sampled)
-    found = knownedit.changes(dataclasses.replace(report, results=tuple(results)), listed, today=today, **told)
+    scope = judging.scope(plan.entries, plan.options, named=plan.ops, planned=plan.units)
+    today = known.today()
+    found = knownedit.changes(known.excused(report, listed, scope, today=today), listed, scope, today=today)
     knownedit.write(file, found.added, list(found.removed))
     print("\n".join(found.lines(file)), file=sys.stderr)
     after = known.load(file) if os.path.exists(file) else ()
-    return known.apply(report, after, today=today, **told)
+    return known.apply(report, after, scope, today=today)
 
 
 def _import_failures(args: argparse.Namespace) -> int:
