@@ -17,6 +17,11 @@ import sys
 import time
 from typing import Any
 
+import pytest
+
+#: Set where a browser must be there, as `.ci/run` does.
+REQUIRED = "OPCHECK_REQUIRE_BROWSER"
+
 #: Any of these will do, of the last ten years.
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
@@ -37,6 +42,16 @@ _KEYS |= {"ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40}
 def find() -> str:
     """The path of a browser, or an empty string."""
     return next((path for name in NAMES if (path := shutil.which(name))), "")
+
+
+def required() -> str:
+    """The path of a browser. Without one the test is skipped, or fails where `REQUIRED` is set."""
+    if path := find():
+        return path
+    told = "no Chromium was found; on Debian, apt-get install chromium"
+    if os.environ.get(REQUIRED):
+        pytest.fail(f"{REQUIRED} is set, and {told}")
+    pytest.skip(told)
 
 
 class Browser:

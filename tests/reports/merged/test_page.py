@@ -7,6 +7,7 @@ import pathlib
 
 import pytest
 
+import tests.browser
 from opcheck_suite import reports
 from opcheck_suite.reports.merged import html
 from tests.browser import Browser
@@ -383,3 +384,15 @@ def test_nothing_was_run_is_a_page_without_errors(page):
     assert opened.run("document.querySelector('h1').innerText") == "Conformance: nothing was run"
     opened.press("Tab", "Tab", "Tab", "Tab", "Enter", "Escape")
     opened.click("by('bad')")
+
+
+def test_without_a_browser_tests_are_skipped_or_fail_where_one_must_be_there(monkeypatch):
+    monkeypatch.setattr(tests.browser, "NAMES", ("no-such-browser",))
+    monkeypatch.delenv(tests.browser.REQUIRED, raising=False)
+    with pytest.raises(pytest.skip.Exception, match="apt-get install chromium"):
+        tests.browser.required()
+    monkeypatch.setenv(tests.browser.REQUIRED, "1")
+    with pytest.raises(pytest.fail.Exception, match="is set, and no Chromium was found"):
+        tests.browser.required()
+    text = (pathlib.Path(__file__).parents[3] / ".ci" / "run").read_text()
+    assert f"export {tests.browser.REQUIRED}=1\nmake test" in text
