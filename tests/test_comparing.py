@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json as plain
-import subprocess
 import sys
 
 import pytest
@@ -138,23 +137,6 @@ def test_what_cannot_be_written_after_all_is_three(write, monkeypatch, capsys):
 
 # -- size
 
-#: Starts a command and prints what it took. From a process of its own: a child counts the memory of what forked it.
-_LAUNCH = """
-import json, os, subprocess, sys
-process = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL)
-_, status, used = os.wait4(process.pid, 0)
-process.returncode = os.waitstatus_to_exitcode(status)
-print(json.dumps([process.returncode, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024]))
-"""
-
-
-def _cost(command: list[str]) -> tuple[int, float, float]:
-    """Exit status, seconds of processor time, and MiB of memory of a process."""
-    done = subprocess.run([sys.executable, "-c", _LAUNCH, *command], capture_output=True, text=True)
-    assert done.stderr == ""
-    status, seconds, memory = plain.loads(done.stdout)
-    return status, seconds, memory
-
 
 @pytest.mark.parametrize("verb", ["merge", "diff", "diff of reports"])
 def test_large_matrices_are_merged_and_compared_within_seconds(here, verb):
@@ -176,7 +158,7 @@ def test_large_matrices_are_merged_and_compared_within_seconds(here, verb):
         command = ["diff", "old.json", "new.json", "-o", "d.json", "-o", "d.md"]
     else:
         command = ["diff", *names[:2], "-o", "d.json", "-o", "d.md"]
-    status, seconds, memory = _cost([*opcheck, *command])
+    status, seconds, memory = large.cost([*opcheck, *command])
     print(f"{verb}: {seconds:.1f} s, {memory:.0f} MiB")
     assert status == 1
     assert seconds < 5

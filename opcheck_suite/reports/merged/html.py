@@ -55,7 +55,9 @@ def render(merged: Merged, *, note: str = "") -> str:
         legend=_legend(merged),
         checks=checks,
         widths=_widths(merged),
-        rows=[{"name": str(row), "marks": _plain(merged, n, families)} for n, row in enumerate(merged.rows)],
+        rows=[
+            {"name": str(row), "marks": marks} for row, marks in zip(merged.rows, _plain(merged, families), strict=True)
+        ],
         data=_data(merged, [{"id": c["id"], "fix": c["fix"]} for c in checks]),
         style=markupsafe.Markup(_part("page.css")),  # noqa: S704 - a file of ours
         script=markupsafe.Markup(script),  # noqa: S704 - a file of ours
@@ -105,23 +107,33 @@ def _signs(merged: Merged) -> dict[str, str]:
     return {mark: "b" if outcome in bad else _KINDS.get(outcome, "o") for mark, outcome in OUTCOMES.items()}
 
 
-def _kind(merged: Merged, row: int, check: int) -> str:
-    """The kind of a cell: that of its most serious outcome, and a blank where nothing was run."""
-    there = [(OUTCOMES[cell[check]], c) for c, cell in enumerate(merged.cells[row]) if cell[check] in OUTCOMES]
-    if any(merged.is_bad(outcome, c) for outcome, c in there):
-        return "b"
-    return _KINDS.get(worst(o for o, _ in there), "o") if there else " "
+def _kinds(merged: Merged) -> list[str]:
+    """For each row the kinds of its cells: that of the most serious outcome, a blank where nothing was run."""
+
+    @functools.cache
+    def kind(marks: tuple[str, ...]) -> str:
+        there = [(OUTCOMES[mark], c) for c, mark in enumerate(marks) if mark in OUTCOMES]
+        if any(merged.is_bad(outcome, c) for outcome, c in there):
+            return "b"
+        return _KINDS.get(worst(o for o, _ in there), "o") if there else " "
+
+    return ["".join(map(kind, zip(*row, strict=True))) for row in merged.cells]
 
 
-def _plain(merged: Merged, row: int, families: Sequence[str]) -> str:
-    """A row where no script runs: the character of the most serious outcome for each check, family by family."""
-    marks = {outcome: mark for mark, outcome in OUTCOMES.items()}
-    text = ""
-    for n, family in enumerate(families):
-        there = [OUTCOMES[cell[n]] for cell in merged.cells[row] if cell[n] in OUTCOMES]
-        text += " " if n and families[n - 1] != family else ""
-        text += marks[worst(there)] if there else "\N{NO-BREAK SPACE}"
-    return text
+def _plain(merged: Merged, families: Sequence[str]) -> list[str]:
+    """Rows where no script runs: the character of the most serious outcome for each check, family by family."""
+    signs = {outcome: mark for mark, outcome in OUTCOMES.items()}
+
+    @functools.cache
+    def sign(marks: tuple[str, ...]) -> str:
+        there = [OUTCOMES[mark] for mark in marks if mark in OUTCOMES]
+        return signs[worst(there)] if there else "\N{NO-BREAK SPACE}"
+
+    gaps = [" " if n and families[n - 1] != family else "" for n, family in enumerate(families)]
+    return [
+        "".join(gap + sign(marks) for gap, marks in zip(gaps, zip(*row, strict=True), strict=True))
+        for row in merged.cells
+    ]
 
 
 def _widths(merged: Merged) -> list[float]:
@@ -148,7 +160,7 @@ def _data(merged: Merged, checks: list[dict[str, Any]]) -> dict[str, Any]:
         "quoted": [shlex.quote(row.op) for row in merged.rows],
         "columns": [_column(c) for c in merged.columns],
         "cells": merged.cells,
-        "kinds": ["".join(_kind(merged, n, k) for k in range(len(checks))) for n in range(len(merged.rows))],
+        "kinds": _kinds(merged),
         "outcomes": {mark: outcome.replace("_", " ") for mark, outcome in OUTCOMES.items()},
         "signs": _signs(merged),
         "findings": findings,

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import json
+import subprocess
+import sys
 
 from opcheck_suite import Report
 from tests.reports.merged.made import one
@@ -38,3 +41,21 @@ def report(number: int) -> Report:
     environment = EVERY.environment | {"torch": f"2.{9 + number}.0"}
     options = {"source": "my_ops.specs", "strict": False, "seed": 0}
     return dataclasses.replace(EVERY, results=tuple(results), ops={}, options=options, environment=environment)
+
+
+#: Starts a command and prints what it took. From a process of its own: a child counts the memory of what forked it.
+_LAUNCH = """
+import json, os, subprocess, sys
+process = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL)
+_, status, used = os.wait4(process.pid, 0)
+process.returncode = os.waitstatus_to_exitcode(status)
+print(json.dumps([process.returncode, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024]))
+"""
+
+
+def cost(command: list[str]) -> tuple[int, float, float]:
+    """Exit status, seconds of processor time, and MiB of memory of a process."""
+    done = subprocess.run([sys.executable, "-c", _LAUNCH, *command], capture_output=True, text=True)
+    assert done.stderr == ""
+    status, seconds, memory = json.loads(done.stdout)
+    return status, seconds, memory
