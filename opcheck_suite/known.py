@@ -17,10 +17,11 @@ import dataclasses
 import datetime
 import difflib
 import fnmatch
+import functools
 import pathlib
 import re
-from collections.abc import Container, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
 
 from opcheck_suite.model import FOUND, Outcome, Report, Result, Unit
 from opcheck_suite.registry import UsageError, did_you_mean, one_of
@@ -34,6 +35,8 @@ FILE = "opcheck-known.toml"
 _NEAR = 0.8
 
 _GLOB = re.compile(r"[*?\[]")
+
+_T = TypeVar("_T")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -102,6 +105,10 @@ class KnownFailure:
     def names_a_sample(self) -> bool:
         """Whether it is about one sample, so that a run of that one can tell whether it is so."""
         return bool(self.sample) and not _GLOB.search(self.sample)
+
+    def of_op(self, op: str) -> bool:
+        """Whether it is about an op."""
+        return not self.op or fnmatch.fnmatchcase(op, self.op)
 
     def of_unit(self, unit: Unit) -> bool:
         """Whether it is about a unit."""
@@ -186,6 +193,14 @@ class Scope:
     narrow: Mapping[Unit, str] = dataclasses.field(default_factory=dict)
     """Units of which the run looked at some inputs only -> why."""
 
+    @functools.cached_property
+    def by_op(self) -> Mapping[str, Sequence[Unit]]:
+        """Op -> its planned units."""
+        found: dict[str, list[Unit]] = {}
+        for unit in self.planned:
+            found.setdefault(unit.op, []).append(unit)
+        return found
+
 
 def excuse(
     results: Sequence[Result],
@@ -206,8 +221,9 @@ def excuse(
     for n, result in enumerate(results):
         by_unit[result.unit].append(n)
     changed = list(results)
+    of_op = {op: [e for e in current if e.of_op(op)] for op in {unit.op for unit in by_unit}}
     for unit, positions in by_unit.items():
-        for entry in (e for e in current if e.of_unit(unit)):
+        for entry in (e for e in of_op[unit.op] if e.of_unit(unit)):
             strict = entry.exact and (entry.names_a_sample or not sampled) and unit not in narrow
             _excuse(changed, [n for n in positions if entry.of_sample(results[n])], entry, today, strict)
     return changed
@@ -282,9 +298,9 @@ def unjudged(report: Report, entry: KnownFailure, scope: Scope) -> str:
         return "the run did not end"
     if report.options.get("sample") and not entry.names_a_sample:
         return "only some samples were run"
-    rows = [r for r in report.results if entry.of_unit(r.unit)]
+    rows = about(report, entry)
     ran = {r.unit for r in rows}
-    if left := [u for u in scope.planned if entry.of_unit(u) and u not in ran]:
+    if left := [u for u in _of_op(entry, scope.by_op) if entry.of_unit(u) and u not in ran]:
         return f"{_some(map(str, left))} was not run"
     spaces = {op.partition("::")[0] for op in report.ops}
     ops = {op for op in scope.ops if op.partition("::")[0] in spaces and fnmatch.fnmatchcase(op, entry.op)}
@@ -303,6 +319,17 @@ def unjudged(report: Report, entry: KnownFailure, scope: Scope) -> str:
         if r.outcome in (Outcome.NOT_EXERCISED, Outcome.ERROR) and entry.of_sample(r):
             return f"{r.unit} was not exercised"
     return ""
+
+
+def about(report: Report, entry: KnownFailure) -> list[Result]:
+    """The results of the units that an entry is about. Most entries name an op, so most results need no look."""
+    return [r for r in _of_op(entry, report.by_op) if entry.of_unit(r.unit)]
+
+
+def _of_op(entry: KnownFailure, by_op: Mapping[str, Sequence[_T]]) -> Iterator[_T]:
+    for op, found in by_op.items():
+        if entry.of_op(op):
+            yield from found
 
 
 def _claimed(entry: KnownFailure, ops: Iterable[str], scope: Scope) -> set[str]:
@@ -324,8 +351,7 @@ def misspelt_space(entry: KnownFailure, ops: Sequence[str]) -> bool:
 
 def _unneeded(report: Report, entry: KnownFailure) -> str:
     """Why an entry that matches ops and checks is about nothing all the same, or an empty string."""
-    of_unit = [r for r in report.results if entry.of_unit(r.unit)]
-    ran = [r for r in of_unit if r.outcome not in (Outcome.SKIP, Outcome.NOT_EXERCISED)]
+    ran = [r for r in about(report, entry) if r.outcome not in (Outcome.SKIP, Outcome.NOT_EXERCISED)]
     rows = [r for r in ran if entry.of_sample(r)]
     if ran and not rows:
         return f"no sample is called {entry.sample!r}{did_you_mean(entry.sample, (r.sample for r in ran))}"

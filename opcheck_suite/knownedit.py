@@ -100,7 +100,7 @@ def _where(report: Report, entry: KnownFailure) -> tuple[list[str], list[str]]:
 
     A sample that passes beside one that fails is nothing: the entry is about the unit.
     """
-    rows = [r for r in report.results if entry.of_unit(r.unit) and entry.of_sample(r)]
+    rows = [r for r in known.about(report, entry) if entry.of_sample(r)]
     fails = {r.unit for r in rows if r.outcome is Outcome.XFAIL or r.outcome in FOUND}
     passes = {r.unit for r in rows if r.outcome in (Outcome.PASS, Outcome.XPASS)} - fails
     names = [sorted({f"{u.device}/{u.dtype}" if u.dtype else u.device for u in units}) for units in (passes, fails)]

@@ -5,6 +5,7 @@ const matrix = by("matrix"), told = by("told"), what = by("what");
 const rows = Array.from(matrix.tBodies[0].rows);
 const heads = Array.from(matrix.tHead.rows[0].cells).slice(1);
 const columns = Array.from(matrix.querySelectorAll("col")).slice(1);
+const names = data.rows.map((name) => name.toLowerCase());
 const hidden = heads.map(() => false);
 const made = new Set(); // numbers of the rows that have cells
 let at = { row: 0, check: 0 };
@@ -48,15 +49,15 @@ function filter() {
   const useful = heads.map(() => false);
   let count = 0;
   rows.forEach((row, number) => {
-    const kinds = data.kinds[number];
-    let found = !bad;
-    if (bad && data.rows[number].toLowerCase().includes(text)) {
-      for (let check = 0; check < kinds.length; check++) {
-        if (kinds[check] === "b" && ofFamily[check]) found = useful[check] = true;
-      }
+    let found = names[number].includes(text);
+    if (found && bad) {
+      found = false;
+      heads.forEach((_, check) => {
+        if (data.kinds[number][check] === "b" && ofFamily[check]) found = useful[check] = true;
+      });
     }
-    row.hidden = !(found && data.rows[number].toLowerCase().includes(text));
-    count += row.hidden ? 0 : 1;
+    row.hidden = !found;
+    count += found ? 1 : 0;
   });
   heads.forEach((head, check) => {
     const hide = !ofFamily[check] || (bad && !useful[check]);

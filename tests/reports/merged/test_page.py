@@ -301,6 +301,7 @@ def test_a_large_page_is_small_and_usable_within_a_second(page):
     opened.call("Performance.enable", timeDomain="threadTicks")
     before = _spent(opened)
     page(text)
+    clock = opened.run("performance.now()") / 1000
     assert len(ops(opened)) == large.OPS
     assert opened.run("matrix.tBodies[0].rows[0].cells.length") == 1 + large.CHECKS
     shown = _spent(opened)
@@ -310,7 +311,10 @@ def test_a_large_page_is_small_and_usable_within_a_second(page):
     assert 0 < len(ops(opened)) < 12
     assert {check.partition(".")[0] for check in checks(opened)} == {"values"}
     filtered = _spent(opened)
-    print(f"{len(text.encode()) / 1e6:.2f} MB; opened {shown - before:.2f} s, filtered {filtered - shown:.2f} s")
+    print(
+        f"{len(text.encode()) / 1e6:.2f} MB; opened {shown - before:.2f} s ({clock:.2f} s by the clock),"
+        f" filtered {filtered - shown:.2f} s"
+    )
     assert filtered - before < 1
     opened.call("Performance.disable")
 
