@@ -101,7 +101,8 @@ class BoundKnown:
     def run(self) -> None:
         """Judge the entries by the units that ran before. Raises `ConformanceError`."""
         report = engine.report(self._plan, self._results, seconds=0.0)
-        judged = results.judged(report, self._plan.known, named=self._plan.ops, planned=self._plan.units)
+        plan = self._plan
+        judged = results.judged(report, plan.known, plan.entries, plan.options, named=plan.ops, planned=plan.units)
         added = judged.results[len(self._results) :]
         if added:
             dataclasses.replace(judged, results=added).raise_if_bad()

@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import dataclasses
 import functools
+import io
 import os
 import pathlib
 import signal
@@ -134,13 +135,16 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="PATH",
-        help="also write a report; its ending says how: .json, .md, .txt, .xml (JUnit)",
+        help="also write a report; its ending says how: .json, .md, .txt, .html, .xml (JUnit)",
     )
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line. Returns the exit status: 0 clean, 1 bad results, 2 usage, 3 the harness failed."""
     words = list(sys.argv[1:] if argv is None else argv)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # what it cannot show is an escape, and no reason to fail
+            stream.reconfigure(errors="backslashreplace")
     try:
         args = _parse(words)
         return int(args.run(args))
@@ -225,14 +229,13 @@ def _updated(report: Any, listed: Sequence[known.KnownFailure], plan: Any, file:
     """Change the file of known failures by a report that knows of none. Returns the report judged by the new file."""
     from opcheck_suite import results as judging
 
-    told: dict[str, Any] = {"ops": judging.known_ops(plan.ops), "checks": judging.known_checks(), "planned": plan.units}
-    today, sampled = known.today(), bool(plan.options.sample)
-    results = known.excuse(report.results, listed, report.environment, today, sampled=sampled)
-    found = knownedit.changes(dataclasses.replace(report, results=tuple(results)), listed, today=today, **told)
+    scope = judging.scope(plan.entries, plan.options, named=plan.ops, planned=plan.units)
+    today = known.today()
+    found = knownedit.changes(known.excused(report, listed, scope, today=today), listed, scope, today=today)
     knownedit.write(file, found.added, list(found.removed))
     print("\n".join(found.lines(file)), file=sys.stderr)
     after = known.load(file) if os.path.exists(file) else ()
-    return known.apply(report, after, today=today, **told)
+    return known.apply(report, after, scope, today=today)
 
 
 def _import_failures(args: argparse.Namespace) -> int:

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from opcheck_suite.reports.merged import Merged
 
 _FORMATS = ("text", "json", "markdown")
-_PAGES = (".html", ".htm")
 _BADGES = {".json": "endpoint", ".svg": "svg"}
 
 #: The options of these verbs, from which a mistyped one is told the nearest.
@@ -94,7 +93,7 @@ def _merge(args: argparse.Namespace) -> int:
     for path in args.badge:
         if (suffix := pathlib.Path(path).suffix) not in _BADGES:
             raise UsageError(f"{path!r}: badges are written as {', '.join(_BADGES)}{did_you_mean(suffix, _BADGES)}")
-    _prepare(args.output, pages=True)
+    _prepare(args.output, (*_FORMATS, "html"))
     from opcheck_suite.reports.merged import badge, merge
 
     made = merge.merge(
@@ -109,21 +108,17 @@ def _merge(args: argparse.Namespace) -> int:
 
 def _diff(args: argparse.Namespace) -> int:
     one_of("format", args.format, _FORMATS)
-    _prepare(args.output)
+    _prepare(args.output, _FORMATS)
     from opcheck_suite.reports.merged import diff
 
     return _finish(args, "render_difference", diff.diff(_matrix(args.old), _matrix(args.new)))
 
 
-def _prepare(paths: list[str], *, pages: bool = False) -> None:
+def _prepare(paths: list[str], allowed: tuple[str, ...]) -> None:
     for path in paths:
-        if not (pages and _is_page(path)) and (form := reports.format_of(path)) not in _FORMATS:
-            raise UsageError(f"{path!r}: {form} is a format of single runs")
+        if (form := reports.format_of(path)) not in allowed:
+            raise UsageError(f"{path!r}: this verb writes {', '.join(allowed)}, and no {form}")
         reports.make_room(path)
-
-
-def _is_page(path: str) -> bool:
-    return pathlib.Path(path).suffix.lower() in _PAGES
 
 
 def _finish(args: argparse.Namespace, renderer: str, found: Any, *, failed: bool = False) -> int:
@@ -134,7 +129,7 @@ def _finish(args: argparse.Namespace, renderer: str, found: Any, *, failed: bool
         made: Callable[[Any], str] = getattr(module, renderer)
         return made(found).rstrip() + "\n"
 
-    failed |= write({path: render("html" if _is_page(path) else reports.format_of(path)) for path in args.output})
+    failed |= write({path: render(reports.format_of(path)) for path in args.output})
     print(render(args.format), end="", flush=True)
     return 3 if failed else 0 if found.ok else 1
 

@@ -155,7 +155,7 @@ def run(plan: Plan, *, listener: Listener = lambda _: None) -> Report:
             stopped = f"{str(interrupt) or 'interrupted'} after {done} of {len(plan.units)} checks"
     ordered = [r for unit in plan.units for r in results[unit]]
     found = report(plan, ordered, seconds=time.perf_counter() - start, stopped=stopped)
-    found = judged(found, plan.known, named=plan.ops, planned=plan.units)
+    found = judged(found, plan.known, plan.entries, plan.options, named=plan.ops, planned=plan.units)
     if stopped:
         raise Stopped(found)
     return found

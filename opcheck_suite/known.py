@@ -17,10 +17,11 @@ import dataclasses
 import datetime
 import difflib
 import fnmatch
+import functools
 import pathlib
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
 
 from opcheck_suite.model import FOUND, Outcome, Report, Result, Unit
 from opcheck_suite.registry import UsageError, did_you_mean, one_of
@@ -34,6 +35,8 @@ FILE = "opcheck-known.toml"
 _NEAR = 0.8
 
 _GLOB = re.compile(r"[*?\[]")
+
+_T = TypeVar("_T")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -97,6 +100,15 @@ class KnownFailure:
     def exact(self) -> bool:
         """Whether it names one op and one check, and so must be true wherever it applies."""
         return not _GLOB.search(self.op + self.check)
+
+    @property
+    def names_a_sample(self) -> bool:
+        """Whether it is about one sample, so that a run of that one can tell whether it is so."""
+        return bool(self.sample) and not _GLOB.search(self.sample)
+
+    def of_op(self, op: str) -> bool:
+        """Whether it is about an op."""
+        return not self.op or fnmatch.fnmatchcase(op, self.op)
 
     def of_unit(self, unit: Unit) -> bool:
         """Whether it is about a unit."""
@@ -167,6 +179,29 @@ def _entry(where: str, number: int, table: Mapping[str, Any]) -> KnownFailure:
         raise UsageError(f"{where}: {error}") from error
 
 
+@dataclasses.dataclass(frozen=True)
+class Scope:
+    """What a run could tell of entries: what there is, and what was looked at."""
+
+    ops: Sequence[str]
+    """Those of the specs, also those that the run left out, and others that are registered."""
+    checks: Sequence[str]
+    planned: Sequence[Unit] = ()
+    """The units of the run, of which a session may have deselected some."""
+    devices: Mapping[str, Sequence[str]] = dataclasses.field(default_factory=dict)
+    """Op -> the device types that its spec claims, or that it has kernels for."""
+    narrow: Mapping[Unit, str] = dataclasses.field(default_factory=dict)
+    """Units of which the run looked at some inputs only -> why."""
+
+    @functools.cached_property
+    def by_op(self) -> Mapping[str, Sequence[Unit]]:
+        """Op -> its planned units."""
+        found: dict[str, list[Unit]] = {}
+        for unit in self.planned:
+            found.setdefault(unit.op, []).append(unit)
+        return found
+
+
 def excuse(
     results: Sequence[Result],
     entries: Sequence[KnownFailure],
@@ -174,19 +209,22 @@ def excuse(
     today: datetime.date,
     *,
     sampled: bool = False,
+    narrow: Container[Unit] = (),
 ) -> list[Result]:
     """Results with those that are known to fail as ``xfail``, and those that should fail and do not as ``xpass``.
 
-    ``sampled`` says that only some samples were run: what fails on another may pass on these.
+    ``sampled`` says that only some samples were run, ``narrow`` of which units only some inputs were: what fails on
+    others may pass on these.
     """
     current = [e for e in entries if e.applies(environment)]
     by_unit: dict[Unit, list[int]] = collections.defaultdict(list)
     for n, result in enumerate(results):
         by_unit[result.unit].append(n)
     changed = list(results)
+    of_op = {op: [e for e in current if e.of_op(op)] for op in {unit.op for unit in by_unit}}
     for unit, positions in by_unit.items():
-        for entry in (e for e in current if e.of_unit(unit)):
-            strict = entry.exact and (bool(entry.sample) or not sampled)
+        for entry in (e for e in of_op[unit.op] if e.of_unit(unit)):
+            strict = entry.exact and (entry.names_a_sample or not sampled) and unit not in narrow
             _excuse(changed, [n for n in positions if entry.of_sample(results[n])], entry, today, strict)
     return changed
 
@@ -221,39 +259,88 @@ def _excuse(
 def stale(
     report: Report,
     entries: Sequence[KnownFailure],
-    *,
-    ops: Sequence[str],
-    checks: Sequence[str],
-    planned: Sequence[Unit] = (),
+    scope: Scope,
 ) -> dict[KnownFailure, str]:
     """The entries that are about nothing -> why, with the nearest name.
 
-    ``ops`` are those of the specs, also those that the run left out, and others that are registered; ``report`` has
-    been through `excuse`; ``planned`` are its units, of which a session may have deselected some. An entry for a
-    namespace of which nothing is registered belongs to another run that shares the file, unless it is spelled
-    nearly like one of
-    this run's. Whether a glob is still needed is known only where nothing was left out.
+    ``report`` has been through `excuse`. An entry for a namespace of which nothing is registered belongs to another run
+    that shares the file, unless it is spelled nearly like one of this run's. Whether a glob is still needed is known
+    only where nothing that it is about was left out.
     """
     found = {}
+    ops = scope.ops
     spaces = {op.partition("::")[0] for op in ops}
     own = sorted({op.partition("::")[0] for op in report.ops} or spaces)
-    whole = not any(report.options.get(key) for key in ("ops", "checks", "sample", "shard")) and not report.stopped
-    ran = {r.unit for r in report.results}
     for entry in entries:
         space = entry.op.partition("::")[0]
         told = ""
-        if not any(fnmatch.fnmatchcase(check, entry.check) for check in checks):
-            told = f"no check is called {entry.check!r}{did_you_mean(entry.check, checks)}"
+        if not any(fnmatch.fnmatchcase(check, entry.check) for check in scope.checks):
+            told = f"no check is called {entry.check!r}{did_you_mean(entry.check, scope.checks)}"
         elif not _GLOB.search(space) and space not in spaces:
             if near := difflib.get_close_matches(space, own, n=1, cutoff=_NEAR):
                 told = f"no op is in a namespace {space!r}; did you mean {near[0]!r}?"
         elif not any(fnmatch.fnmatchcase(op, entry.op) for op in ops):
             told = f"no op is called {entry.op!r}{did_you_mean(entry.op, ops)}"
-        elif whole and entry.applies(report.environment) and all(u in ran for u in planned if entry.of_unit(u)):
+        elif entry.applies(report.environment) and not unjudged(report, entry, scope):
             told = _unneeded(report, entry)
         if told:
             found[entry] = told
     return found
+
+
+def unjudged(report: Report, entry: KnownFailure, scope: Scope) -> str:
+    """Why a run cannot tell whether an entry is still needed, in a few words; an empty string where it can.
+
+    It can where all that the entry is about was run, on every device that is claimed, and on all inputs. Ops of other
+    namespaces than the run's are not asked for, since a glob may match what belongs to torch.
+    """
+    if report.stopped:
+        return "the run did not end"
+    if report.options.get("sample") and not entry.names_a_sample:
+        return "only some samples were run"
+    rows = about(report, entry)
+    ran = {r.unit for r in rows}
+    if left := [u for u in _of_op(entry, scope.by_op) if entry.of_unit(u) and u not in ran]:
+        return f"{_some(map(str, left))} was not run"
+    spaces = {op.partition("::")[0] for op in report.ops}
+    ops = {op for op in scope.ops if op.partition("::")[0] in spaces and fnmatch.fnmatchcase(op, entry.op)}
+    checks = {check for check in scope.checks if not entry.check or fnmatch.fnmatchcase(check, entry.check)}
+    pairs = (
+        ("", ops, {u.op for u in ran}),
+        ("", checks, {u.check for u in ran}),
+        ("device ", _claimed(entry, ops, scope), {u.device.partition(":")[0] for u in ran}),
+    )
+    for kind, wanted, found in pairs:
+        if ran and (missing := sorted(wanted - found)):
+            return f"{kind}{_some(missing)} was not part of the run"
+    if narrow := next((scope.narrow[u] for u in sorted(ran) if u in scope.narrow), ""):
+        return narrow
+    for r in rows:
+        if r.outcome in (Outcome.NOT_EXERCISED, Outcome.ERROR) and entry.of_sample(r):
+            return f"{r.unit} was not exercised"
+    return ""
+
+
+def about(report: Report, entry: KnownFailure) -> list[Result]:
+    """The results of the units that an entry is about. Most entries name an op, so most results need no look."""
+    return [r for r in _of_op(entry, report.by_op) if entry.of_unit(r.unit)]
+
+
+def _of_op(entry: KnownFailure, by_op: Mapping[str, Sequence[_T]]) -> Iterator[_T]:
+    for op, found in by_op.items():
+        if entry.of_op(op):
+            yield from found
+
+
+def _claimed(entry: KnownFailure, ops: Iterable[str], scope: Scope) -> set[str]:
+    """The devices that ops claim and an entry is about."""
+    claimed = {device for op in ops for device in scope.devices.get(op, ())}
+    return {d for d in claimed if not entry.device or fnmatch.fnmatchcase(d, entry.device)}
+
+
+def _some(names: Iterable[str], *, most: int = 3) -> str:
+    names = list(names)
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def misspelt_space(entry: KnownFailure, ops: Sequence[str]) -> bool:
@@ -264,8 +351,7 @@ def misspelt_space(entry: KnownFailure, ops: Sequence[str]) -> bool:
 
 def _unneeded(report: Report, entry: KnownFailure) -> str:
     """Why an entry that matches ops and checks is about nothing all the same, or an empty string."""
-    of_unit = [r for r in report.results if entry.of_unit(r.unit)]
-    ran = [r for r in of_unit if r.outcome not in (Outcome.SKIP, Outcome.NOT_EXERCISED)]
+    ran = [r for r in about(report, entry) if r.outcome not in (Outcome.SKIP, Outcome.NOT_EXERCISED)]
     rows = [r for r in ran if entry.of_sample(r)]
     if ran and not rows:
         return f"no sample is called {entry.sample!r}{did_you_mean(entry.sample, (r.sample for r in ran))}"
@@ -277,14 +363,11 @@ def _unneeded(report: Report, entry: KnownFailure) -> str:
 def complete(
     report: Report,
     entries: Sequence[KnownFailure],
-    *,
-    ops: Sequence[str],
-    checks: Sequence[str],
-    planned: Sequence[Unit] = (),
+    scope: Scope,
 ) -> Report:
     """A report that has been through `excuse`, with a bad result for every entry that is about nothing."""
     device = report.results[0].device if report.results else ""
-    found = stale(report, entries, ops=ops, checks=checks, planned=planned)
+    found = stale(report, entries, scope)
     rows = (
         Result(e.op, e.check, device, "", Outcome.ERROR, f"{e} matches nothing: {told}") for e, told in found.items()
     )
@@ -294,17 +377,19 @@ def complete(
 def apply(
     report: Report,
     entries: Sequence[KnownFailure],
+    scope: Scope,
     *,
-    ops: Sequence[str],
-    checks: Sequence[str],
     today: datetime.date,
-    planned: Sequence[Unit] = (),
 ) -> Report:
     """A report with known failures taken into account."""
+    return complete(excused(report, entries, scope, today=today), entries, scope)
+
+
+def excused(report: Report, entries: Sequence[KnownFailure], scope: Scope, *, today: datetime.date) -> Report:
+    """A report whose results have been through `excuse`."""
     sampled = bool(report.options.get("sample"))
-    results = excuse(report.results, entries, report.environment, today, sampled=sampled)
-    judged = dataclasses.replace(report, results=tuple(results))
-    return complete(judged, entries, ops=ops, checks=checks, planned=planned)
+    found = excuse(report.results, entries, report.environment, today, sampled=sampled, narrow=scope.narrow)
+    return dataclasses.replace(report, results=tuple(found))
 
 
 def today() -> datetime.date:

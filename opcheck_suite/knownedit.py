@@ -10,8 +10,8 @@ import stat
 from collections.abc import Sequence
 
 from opcheck_suite import known, reports
-from opcheck_suite.known import KnownFailure
-from opcheck_suite.model import FOUND, Outcome, Report, Result, Unit
+from opcheck_suite.known import KnownFailure, Scope
+from opcheck_suite.model import FOUND, Outcome, Report, Unit
 from opcheck_suite.registry import UsageError
 
 #: What the reasons that no person wrote begin with.
@@ -23,16 +23,21 @@ _KEYS = ("op", "check", "device", "dtype", "category", "reason")
 
 @dataclasses.dataclass(frozen=True)
 class Changes:
-    """What a run says about a file: entries to add, entries to remove with why, and what a person must decide."""
+    """What a run says about a file."""
 
     added: tuple[KnownFailure, ...]
     removed: dict[KnownFailure, str]
+    """Entries to remove -> why."""
     left: tuple[str, ...]
+    """What a person must decide."""
+    kept: dict[KnownFailure, str] = dataclasses.field(default_factory=dict)
+    """Entries of which all that was run passes -> why they are not removed all the same."""
 
     def lines(self, path: str) -> list[str]:
         """The changes for people."""
         shown = [f"added    {e.op} {e.check} {e.device}: {e.reason}" for e in self.added]
         shown += [f"removed  {e}: {why}" for e, why in self.removed.items()]
+        shown += [f"kept     {e}: all that was run passes, but {why}" for e, why in self.kept.items()]
         shown += [f"left     {text}" for text in self.left]
         counted = f"{len(self.added)} added, {len(self.removed)} removed" if self.added or self.removed else "unchanged"
         return [*shown, f"{path}: {counted}"]
@@ -41,15 +46,14 @@ class Changes:
 def changes(
     report: Report,
     entries: Sequence[KnownFailure],
+    scope: Scope,
     *,
-    ops: Sequence[str],
-    checks: Sequence[str],
-    planned: Sequence[Unit],
     today: datetime.date,
 ) -> Changes:
     """What a file should say after a run. ``report`` has been through `known.excuse`, not through `known.complete`.
 
-    A run that did not end removes nothing.
+    No entry is removed that something outside of the run may need: see `known.unjudged`. A run that did not end removes
+    nothing.
     """
     current = [e for e in entries if e.applies(report.environment)]
     new: dict[Unit, str] = {}
@@ -71,31 +75,36 @@ def changes(
         for u, text in new.items()
     )
     removed: dict[KnownFailure, str] = {}
+    kept: dict[KnownFailure, str] = {}
     if not report.stopped:
-        unmatched = known.stale(report, entries, ops=ops, checks=checks, planned=planned)
+        unmatched = known.stale(report, entries, scope)
         for entry in entries:
-            if entry in unmatched and known.misspelt_space(entry, ops):
+            if entry in unmatched and known.misspelt_space(entry, scope.ops):
                 left[f"{entry}: {unmatched[entry]}"] = None
             elif entry in unmatched:
                 removed[entry] = unmatched[entry]
             elif entry in current:
-                _passing(report, entry, removed, left)
-    return Changes(added, removed, tuple(left))
+                passes, fails = _where(report, entry)
+                if passes and fails and entry.exact:
+                    told = f"passes somewhere ({', '.join(passes)}) and fails somewhere ({', '.join(fails)})"
+                    left[f"{entry} {told}: narrow it"] = None
+                elif passes and not fails and (why := known.unjudged(report, entry, scope)):
+                    kept[entry] = why
+                elif passes and not fails and entry.exact:
+                    removed[entry] = f"passes on {', '.join(passes)}"
+    return Changes(added, removed, tuple(left), kept)
 
 
-def _passing(report: Report, entry: KnownFailure, removed: dict[KnownFailure, str], left: dict[str, None]) -> None:
-    """Put an entry that passes all the same to those that go, or to those that a person must narrow."""
-    if not entry.exact:
-        return
-    rows: list[Result] = [r for r in report.results if entry.of_unit(r.unit) and entry.of_sample(r)]
-    passes = sorted({r.device for r in rows if r.outcome is Outcome.XPASS})
-    fails = sorted({r.device for r in rows if r.outcome is Outcome.XFAIL or r.outcome in FOUND})
-    if passes and fails:
-        left[f"{entry} passes somewhere ({', '.join(passes)}) and fails somewhere ({', '.join(fails)}): narrow it"] = (
-            None
-        )
-    elif passes:
-        removed[entry] = f"passes on {', '.join(passes)}"
+def _where(report: Report, entry: KnownFailure) -> tuple[list[str], list[str]]:
+    """Where all samples that an entry is about pass, and where one fails: devices, with the dtype where there are some.
+
+    A sample that passes beside one that fails is nothing: the entry is about the unit.
+    """
+    rows = [r for r in known.about(report, entry) if entry.of_sample(r)]
+    fails = {r.unit for r in rows if r.outcome is Outcome.XFAIL or r.outcome in FOUND}
+    passes = {r.unit for r in rows if r.outcome in (Outcome.PASS, Outcome.XPASS)} - fails
+    names = [sorted({f"{u.device}/{u.dtype}" if u.dtype else u.device for u in units}) for units in (passes, fails)]
+    return names[0], names[1]
 
 
 def write(path: str, added: Sequence[KnownFailure], removed: Sequence[KnownFailure] = ()) -> None:
@@ -150,7 +159,9 @@ def edited(text: str, added: Sequence[KnownFailure], numbers: Sequence[int] = ()
 
 
 def _values(entry: KnownFailure) -> dict[str, str]:
-    return {key: getattr(entry, key) for key in _KEYS if getattr(entry, key)}
+    """Keys and texts of an entry; what is no Unicode, which TOML cannot hold, is an escape."""
+    given = {key: getattr(entry, key) for key in _KEYS if getattr(entry, key)}
+    return {key: text.encode(errors="backslashreplace").decode() for key, text in given.items()}
 
 
 def _trailing(table: object) -> str:

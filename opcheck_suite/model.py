@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import functools
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 #: Families of checks, in the order in which they run. Values come before schema and fake so that an
@@ -254,6 +255,14 @@ class Report:
     def ok(self) -> bool:
         """Whether something was run, to its end, and nothing is bad."""
         return bool(self.results) and not self.bad and not self.stopped
+
+    @functools.cached_property
+    def by_op(self) -> Mapping[str, Sequence[Result]]:
+        """Op -> its results."""
+        found: dict[str, list[Result]] = {}
+        for r in self.results:
+            found.setdefault(r.op, []).append(r)
+        return found
 
     def counts(self) -> Counter[Outcome]:
         """How many results there are by outcome."""

@@ -39,7 +39,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="append",
         default=[],
         metavar="PATH",
-        help="write a report; its ending says how: .json, .md, .txt, .xml (JUnit)",
+        help="write a report; its ending says how: .json, .md, .txt, .html, .xml (JUnit)",
     )
     group.addoption(
         "--opcheck-guard",
@@ -172,7 +172,9 @@ class _Conformance:
         report = self._report()
         named = [op for plan in self.plans for op in plan.ops]
         planned = [unit for plan in self.plans for unit in plan.units]
-        after = judged(report, self.plans[0].known, named=named, planned=planned)
+        entries = {name: entry for plan in self.plans for name, entry in plan.entries.items()}
+        first = self.plans[0]
+        after = judged(report, first.known, entries, first.options, named=named, planned=planned)
         self.unmatched = list(after.results[len(report.results) :])
         if self.unmatched and ended:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED

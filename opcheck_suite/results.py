@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import platform
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import torch
 
 from opcheck_suite import known, ops, registry, specs
+from opcheck_suite.inputs import drawing, variants
 from opcheck_suite.known import KnownFailure
-from opcheck_suite.model import Outcome, Report, Result, Unit
+from opcheck_suite.model import Outcome, Report, Result, Tier, Unit
 from opcheck_suite.options import RunOptions
 from opcheck_suite.registry import UsageError
 from opcheck_suite.session import Row
@@ -49,7 +50,9 @@ def expect(
         return results
     versions = {"torch": torch.__version__, "python": platform.python_version()}
     entries = (*inline(entry), *listed)
-    return known.excuse(results, entries, versions, known.today(), sampled=bool(options.sample))
+    units = {r.unit for r in results}
+    partly = {unit for unit in units if narrow(entry, unit, options)}
+    return known.excuse(results, entries, versions, known.today(), sampled=bool(options.sample), narrow=partly)
 
 
 def inline(entry: specs.Entry) -> list[KnownFailure]:
@@ -65,16 +68,44 @@ def inline(entry: specs.Entry) -> list[KnownFailure]:
 
 
 def judged(
-    found: Report, listed: Sequence[KnownFailure], *, named: Iterable[str], planned: Sequence[Unit] = ()
+    found: Report,
+    listed: Sequence[KnownFailure],
+    entries: Mapping[str, specs.Entry],
+    options: RunOptions,
+    *,
+    named: Iterable[str],
+    planned: Sequence[Unit] = (),
 ) -> Report:
-    """A report of units that have been through `expect`, with a bad result for every listed entry about nothing.
-
-    ``named`` are the ops of the specs. Entries are not called needless where planned units that they are about have no
-    result.
+    """A report of units that have been through `expect`, with a bad result for every listed entry about nothing; the
+    other arguments are those of `scope`.
     """
-    if not listed:
-        return found
-    return known.complete(found, listed, ops=known_ops(named), checks=known_checks(), planned=planned)
+    return known.complete(found, listed, scope(entries, options, named=named, planned=planned)) if listed else found
+
+
+def scope(
+    entries: Mapping[str, specs.Entry], options: RunOptions, *, named: Iterable[str], planned: Sequence[Unit] = ()
+) -> known.Scope:
+    """What a run can tell of known failures. ``entries`` are those that it runs, ``named`` the ops of all specs."""
+    devices = {}
+    for name, entry in entries.items():
+        own = entry.info.devices if entry.info is not None else ()
+        devices[name] = entry.spec.devices if entry.spec.devices is not None else own
+    partly = {unit: why for unit in planned if (why := narrow(entries[unit.op], unit, options))}
+    return known.Scope(known_ops(named), known_checks(), planned, devices, partly)
+
+
+def narrow(entry: specs.Entry, unit: Unit, options: RunOptions) -> str:
+    """Why a run looks at only some of the inputs of a unit that others would; an empty string where it does not."""
+    if entry.info is None:
+        return f"{entry.name} is not available on this machine"
+    check, tier = registry.get(unit.check), Tier(options.tier)
+    if check.tier is Tier.STATIC:
+        return ""
+    if any(not variants.whole(group, tier) for group in check.variants):
+        return f"tier {tier} tries fewer inputs for {unit.check}"
+    if specs.DRAWN_SAMPLES[tier] < specs.DRAWN_SAMPLES[Tier.FULL] and drawing.is_strategy(entry.spec.samples):
+        return f"tier {tier} draws fewer samples of {entry.name}"
+    return ""
 
 
 def known_ops(named: Iterable[str]) -> list[str]:

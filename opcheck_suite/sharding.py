@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import statistics
 from collections.abc import Iterable, Mapping
 
@@ -41,9 +42,11 @@ def durations(path: str) -> dict[str, float]:
     try:
         with open(path, encoding="utf-8") as file:
             for row in json.load(file)["results"]:
-                found[str(row["op"])] = found.get(str(row["op"]), 0.0) + float(row["seconds"])
+                if not math.isfinite(seconds := float(row["seconds"])):
+                    raise ValueError(f"{seconds} seconds")
+                found[str(row["op"])] = found.get(str(row["op"]), 0.0) + seconds
     except OSError as error:
         raise UsageError(f"--durations {path!r} cannot be read: {error.strerror or error}") from error
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise UsageError(f"--durations {path!r} is no report: {type(error).__name__}: {error}") from error
     return found

@@ -85,7 +85,8 @@ def test_what_passes_all_the_same_is_bad():
 
 def stale(*results, options=None, stopped="", **changes) -> list[str]:
     made = report(*results, options=options, stopped=stopped)
-    after = known.apply(made, [entry(**changes)], ops=["my::op", "my::other"], checks=["values.runs"], today=TODAY)
+    scope = known.Scope(ops=["my::op"], checks=["values.runs"])
+    after = known.apply(made, [entry(**changes)], scope, today=TODAY)
     return [r.message.partition(": ")[2] for r in after.results if r.outcome == "error"]
 
 
@@ -109,12 +110,56 @@ def test_an_entry_that_matches_nothing_is_bad_with_the_nearest_name(changes, tol
 
 
 def test_an_entry_is_not_called_needless_by_a_run_that_left_something_out():
-    for options in ({"ops": ["x"]}, {"checks": ["x"]}, {"sample": ["x"]}, {"shard": "1/2"}):
-        assert stale(one(), options=options, op="my::*") == []
+    assert stale(one(), options={"sample": ["x"]}, op="my::*") == []
     assert stale(one(), stopped="interrupted", op="my::*") == []
     assert stale(one("skip", "x"), op="my::*") == []
     assert stale(one(), op="my::*", torch=">2.20") == []
     assert stale(FAILING, op="my::*") == []
+
+
+SCOPES = [
+    ({}, {"ops": ["my::op", "my::other"]}, {"op": "my::*"}, "my::other was not part of the run"),
+    ({}, {"checks": ["values.runs", "values.wide"]}, {"check": "values.*"}, "values.wide was not part of the run"),
+    ({}, {"devices": {"my::op": ("cpu", "cuda")}}, {}, "device cuda was not part of the run"),
+    ({}, {"planned": [FAILING.unit, dataclasses.replace(FAILING.unit, device="xpu")]}, {}, "xpu was not run"),
+    ({}, {"narrow": {FAILING.unit: "tier quick tries fewer inputs"}}, {}, "tier quick tries fewer inputs"),
+    ({"options": {"sample": ["sm*"]}}, {}, {}, "only some samples were run"),
+    ({"options": {"sample": ["sm*"]}}, {}, {"sample": "sm*"}, "only some samples were run"),
+    ({"stopped": "interrupted"}, {}, {}, "the run did not end"),
+    # what a run can tell
+    ({}, {"ops": ["my::op", "yours::op", "aten::relu"]}, {"op": "*"}, ""),
+    ({}, {"checks": ["values.runs", "fake.runs"]}, {"check": "values.*"}, ""),
+    ({}, {"devices": {"my::op": ("cpu", "cuda")}}, {"device": "cpu"}, ""),
+    ({}, {"devices": {"my::op": ("cpu", "cuda"), "my::other": ("xpu",)}}, {"device": "c[p]u"}, ""),
+    ({"options": {"sample": ["small"]}}, {}, {"sample": "small"}, ""),
+    ({"options": {"ops": ["my::op"]}}, {"ops": ["my::op", "my::other"]}, {}, ""),
+]
+
+
+@pytest.mark.parametrize(("run", "scope", "changes", "why"), SCOPES, ids=str)
+def test_what_a_run_can_tell_of_an_entry(run, scope, changes, why):
+    made = dataclasses.replace(report(one(), **run), ops={"my::op": ""})
+    given = {"ops": ["my::op"], "checks": ["values.runs"]} | scope
+    told = known.unjudged(made, entry(**changes), known.Scope(**given))
+    assert told.endswith(why)
+    assert bool(told) is bool(why)
+
+
+def test_what_was_not_exercised_tells_nothing():
+    scope = known.Scope(["my::op"], ["values.runs"])
+    for outcome in ("not_exercised", "error"):
+        made = report(one(), one(outcome, "x", sample="large"))
+        assert known.unjudged(made, entry(), scope) == "my::op values.runs cpu was not exercised"
+        assert known.unjudged(made, entry(sample="small"), scope) == ""
+    # a check that does not apply to the op is another thing
+    assert known.unjudged(report(one("skip", "x")), entry(), scope) == ""
+
+
+def test_a_run_that_looks_at_fewer_inputs_takes_no_entry_for_needless():
+    (found,) = known.excuse([one()], [entry()], ENVIRONMENT, TODAY, narrow={FAILING.unit})
+    assert found.outcome == "pass"
+    (found,) = known.excuse([one()], [entry(sample="sm*")], ENVIRONMENT, TODAY, sampled=True)
+    assert found.outcome == "pass"
 
 
 def test_entries_of_other_libraries_are_left_alone():
@@ -122,9 +167,9 @@ def test_entries_of_other_libraries_are_left_alone():
 
 
 def test_a_report_with_a_stale_entry_is_not_ok():
-    made = known.apply(report(one()), [entry(op="my::opp")], ops=["my::op"], checks=["values.runs"], today=TODAY)
-    assert not made.ok
-    assert known.apply(report(FAILING), [entry()], ops=["my::op"], checks=["values.runs"], today=TODAY).ok
+    scope = known.Scope(ops=["my::op"], checks=["values.runs"])
+    assert not known.apply(report(one()), [entry(op="my::opp")], scope, today=TODAY).ok
+    assert known.apply(report(FAILING), [entry()], scope, today=TODAY).ok
 
 
 @pytest.fixture

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import pathlib
 import re
 
 import pytest
+from hypothesis import strategies
 
-from opcheck_suite import KnownFailure, check_op, cli, engine, known
+from opcheck_suite import KnownFailure, check_op, cli, engine, known, results, specs
+from opcheck_suite.model import Unit
+from opcheck_suite.options import RunOptions
 from tests.fixtures.harness_ops import spec
 
 CHECKS = "--opcheck-checks=values.reference"
@@ -154,3 +158,51 @@ def test_an_interrupted_run_removes_no_entry(scratch, fixtures, monkeypatch, cap
     assert cli.main(words) == 0
     assert [e.op for e in known.load(known.FILE)] == ["suite_mixed::failing"]
     assert "removed  known failure 1 (suite_mixed::clean values.reference)" in capsys.readouterr().err
+
+
+# -- a run that could not judge
+
+
+def test_a_lower_tier_keeps_what_a_higher_one_may_need(scratch, fixtures, capsys):
+    (scratch / "mixed_specs.py").write_text((fixtures / "mixed_specs.py").read_text())
+    both = listed(PASSES, ("clean", "values.*"))
+    words = ["run", "mixed_specs.py", "--ops", "suite_mixed::clean", "--checks", "values.reference"]
+
+    def run(tier: str, *more: str) -> tuple[int, list[str], str]:
+        pathlib.Path(known.FILE).write_text(both)
+        status = cli.main([*words, "--tier", tier, *more])
+        return status, [e.check for e in known.load(known.FILE)], capsys.readouterr().err
+
+    status, kept, told = run("quick", "--update-known")
+    assert (status, kept) == (0, ["values.reference", "values.*"])
+    assert (
+        "kept     known failure 1 (suite_mixed::clean values.reference): all that was run passes, but tier quick"
+        in told
+    )
+    assert "kept     known failure 2 (suite_mixed::clean values.*)" in told
+    assert run("quick")[0] == 0
+    status, kept, told = run("standard", "--update-known")
+    assert (status, kept) == (0, ["values.*"])
+    assert "removed  known failure 1 (suite_mixed::clean values.reference): passes on cpu" in told
+
+
+def test_which_tiers_look_at_all_inputs():
+    double = specs.entries([spec("double")])[0]
+
+    def narrow(check: str, tier: str, given=double) -> str:
+        return results.narrow(given, Unit(given.name, check, "cpu"), RunOptions(tier=tier))
+
+    assert narrow("values.noncontiguous", "quick") == "tier quick tries fewer inputs for values.noncontiguous"
+    assert narrow("values.noncontiguous", "standard") == ""
+    assert narrow("values.state", "quick") == ""
+    assert narrow("registration.fake", "static") == ""
+    drawing = dataclasses.replace(double, spec=dataclasses.replace(double.spec, samples=strategies.just(((), {}))))
+    assert narrow("values.state", "quick", drawing).startswith("tier quick draws fewer samples")
+    assert narrow("values.state", "full", drawing) == ""
+    assert "not available on this machine" in narrow("values.state", "full", dataclasses.replace(double, info=None))
+
+
+def test_an_entry_without_a_device_is_kept_until_all_claimed_ones_were_looked_at():
+    double = specs.entries([spec("double", devices=("cpu", "cuda"))])[0]
+    found = results.scope({double.name: double}, RunOptions(), named=[double.name])
+    assert found.devices == {double.name: ("cpu", "cuda")}

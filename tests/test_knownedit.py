@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 
@@ -62,10 +63,9 @@ reason = "says \\"no\\""
 
 
 def changes(*results, entries, **options) -> knownedit.Changes:
-    made = report(*results, **options)
-    judged = known.excuse(made.results, entries, made.environment, TODAY)
-    made = report(*judged, **options)
-    return knownedit.changes(made, entries, ops=["my::op"], checks=["values.runs"], planned=(), today=TODAY)
+    scope = known.Scope(ops=["my::op"], checks=["values.runs"])
+    made = known.excused(report(*results, **options), entries, scope, today=TODAY)
+    return knownedit.changes(made, entries, scope, today=TODAY)
 
 
 def test_what_a_run_says_of_a_file():
@@ -77,6 +77,35 @@ def test_what_a_run_says_of_a_file():
     assert changes(one(), entries=stay, stopped="interrupted").removed == {}
     assert "fails in another way" in changes(one("fail", "x"), entries=[entry(raises="^y")]).left[0]
     assert "an error is the harness's" in changes(one("error", "x"), entries=[]).left[0]
+
+
+def test_what_a_run_could_not_judge_is_kept_and_why_is_said():
+    scope = known.Scope(
+        ops=["my::op"], checks=["values.runs", "values.wide"], devices={"my::op": ("cpu", "cuda")}, narrow={}
+    )
+    entries = [entry(), entry(device="cpu", number=2), entry(check="values.*", device="cpu", number=3)]
+    made = dataclasses.replace(report(one()), ops={"my::op": ""})
+    found = knownedit.changes(known.excused(made, entries, scope, today=TODAY), entries, scope, today=TODAY)
+    expecttest.assert_expected_inline(
+        "\n".join(found.lines("known.toml")),
+        """\
+removed  known failure 2 (my::op values.runs): passes on cpu
+kept     known failure 1 (my::op values.runs): all that was run passes, but device cuda was not part of the run
+kept     known failure 3 (my::op values.*): all that was run passes, but values.wide was not part of the run
+known.toml: 0 added, 1 removed""",
+    )
+
+
+def of_dtypes(*outcomes: str) -> knownedit.Changes:
+    results = [one(o, "" if o == "pass" else "x", dtype=f"float{2 << n + 3}") for n, o in enumerate(outcomes)]
+    return changes(*results, entries=[entry()])
+
+
+def test_an_entry_that_is_true_of_some_dtypes_is_for_a_person_to_narrow():
+    assert list(of_dtypes("pass", "pass").removed) == [entry()]
+    (told,) = of_dtypes("pass", "fail").left
+    assert "passes somewhere (cpu/float16) and fails somewhere (cpu/float32): narrow it" in told
+    assert of_dtypes("fail", "fail").lines("k.toml") == ["k.toml: unchanged"]
 
 
 def test_update_makes_a_file_and_empties_it(scratch, fixtures, capsys):

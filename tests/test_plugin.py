@@ -32,7 +32,9 @@ def run(pytester, *words: str) -> pytest.RunResult:
 
 
 def test_results_are_tests_and_the_summary_shows_the_matrix(specs):
-    done = run(specs, "-v", "--opcheck-report", "out/report.json", "--junitxml", "junit.xml")
+    done = run(
+        specs, "-v", "--opcheck-report", "out/report.json", "--opcheck-report", "r.html", "--junitxml", "junit.xml"
+    )
     assert done.ret == 1
     done.assert_outcomes(passed=4, failed=1, skipped=2, xfailed=1)
     verdicts = dict(re.findall(r"^(\S+) (PASSED|FAILED|SKIPPED|XFAIL)", done.stdout.str(), flags=re.MULTILINE))
@@ -55,6 +57,7 @@ def test_results_are_tests_and_the_summary_shows_the_matrix(specs):
     _the_failure_is_shown_without_the_harness(done.stdout.str())
     written = json.loads(specs.path.joinpath("out/report.json").read_text())
     assert written["complete"] is True
+    assert "<title>Conformance: 1 bad</title>" in specs.path.joinpath("r.html").read_text()
     assert written["options"]["source"] == "mixed_specs"
     assert {f"{r['op']}-{r['check']}-{r['device']}" for r in written["results"]} == IDS
     cases = ElementTree.parse(specs.path / "junit.xml").getroot().findall(".//testcase")
@@ -156,7 +159,7 @@ def test_a_device_that_is_not_there_is_an_error_and_no_run_of_skips(specs, words
         (["--opcheck", "mixed_spec"], "there is no module or op namespace 'mixed_spec'; did you mean 'mixed_specs'?"),
         (["--opcheck", "mixed_spec", "-n2"], "there is no module or op namespace 'mixed_spec'; did you mean *"),
         (["--opcheck-tier", "quik"], "unknown tier 'quik'; did you mean 'quick'?"),
-        (["--opcheck-report", "r.jsno"], "'r.jsno': reports are written as .json, .md, .txt, .xml; *"),
+        (["--opcheck-report", "r.jsno"], "'r.jsno': reports are written as .json, .md, .txt, .xml, .html; *"),
         (["--opcheck-ops", "nothing*"], "no op in the selection matches 'nothing*'"),
         (["--opcheck-timeout", "-1"], "timeout and memory must not be negative; 0 means no limit"),
     ],

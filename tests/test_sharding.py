@@ -6,11 +6,9 @@ import json as plain
 
 import pytest
 
-from opcheck_suite import engine, sharding, specs
+from opcheck_suite import sharding
 from opcheck_suite.options import RunOptions
 from opcheck_suite.registry import UsageError
-from opcheck_suite.reports import json
-from opcheck_suite.reports.merged.merge import merge
 
 OPS = [f"a::op{n}" for n in range(10)]
 
@@ -55,29 +53,3 @@ def test_durations_need_shards_and_a_report(scratch):
     rows = [{"op": "a::b", "seconds": 1}, {"op": "a::b", "seconds": 0.5}, {"op": "a::c", "seconds": 0}]
     (scratch / "r.json").write_text(plain.dumps({"results": rows}))
     assert sharding.durations("r.json") == {"a::b": 1.5, "a::c": 0.0}
-
-
-def test_verdicts_do_not_depend_on_the_split(fixtures, scratch):
-    """One, two and four jobs, merged; the shards of two are balanced by the seconds of the whole run."""
-    loaded = specs.load(str(fixtures / "mixed_specs.py"))
-
-    def merged(count: int, **more):
-        jobs = []
-        for number in range(1, count + 1):
-            chosen = RunOptions(
-                tier="quick", checks=("values.reference", "registration.fake"), shard=f"{number}/{count}", **more
-            )
-            report = engine.run(engine.plan(loaded, chosen.validated()))
-            jobs.append((f"{number}.json", report))
-            if count == 1:
-                (scratch / "last.json").write_text(json.render(report))
-        made = merge(jobs)
-        assert made.problems == ()
-        cells = dict(zip(made.rows, made.cells, strict=True))
-        told = {(made.rows[r], made.checks[k]): found for (r, k, _), found in made.findings.items()}
-        return made.checks, cells, told
-
-    whole = merged(1)
-    assert len(whole[1]) == 4
-    assert merged(2, durations="last.json") == whole
-    assert merged(4) == whole

@@ -34,6 +34,12 @@ def groups() -> tuple[str, ...]:
     return tuple(_GROUPS)
 
 
+def whole(group: str, tier: Tier) -> bool:
+    """Whether runs of a tier make all variants of a group that there are."""
+    groups()
+    return all(tier.includes(least) for least, _ in _GROUPS.get(group, ()))
+
+
 def derive(case: Case, group: str, *, tier: Tier = Tier.FULL) -> list[Case]:
     """The variants of a sample in one group for runs of a tier, those most likely to show a fault first."""
     groups()

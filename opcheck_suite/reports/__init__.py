@@ -14,7 +14,7 @@ from opcheck_suite.model import Report
 from opcheck_suite.registry import UsageError, did_you_mean
 
 #: Format by the ending of a file's name.
-FORMATS = {".json": "json", ".md": "markdown", ".txt": "text", ".xml": "junit"}
+FORMATS = {".json": "json", ".md": "markdown", ".txt": "text", ".xml": "junit", ".html": "html"}
 
 
 def format_of(path: str) -> str:
@@ -48,16 +48,14 @@ def make_room(path: str) -> None:
 
 
 def begin(paths: Iterable[str], options: Mapping[str, Any]) -> None:
-    """Write JSON reports that say that their run is under way: what a run that dies leaves behind, rather than an older
+    """Write reports that say that their run is under way: what a run that dies leaves behind, rather than an older
     report that a reader would take for its own. What cannot be written is told when the run ends.
     """
-    from opcheck_suite.reports import json
-
+    begun = Report(results=(), environment={}, options=options, stopped="the run has begun, and not ended")
     for path in paths:
-        if format_of(path) == "json":
-            begun = Report(results=(), environment={}, options=options, stopped="the run has begun, and not ended")
+        if (form := format_of(path)) in ("json", "html"):
             with contextlib.suppress(OSError):
-                write(path, json.render(begun))
+                write(path, render(form, begun))
 
 
 def render(name: str, report: Report) -> str:
@@ -66,12 +64,14 @@ def render(name: str, report: Report) -> str:
 
 
 def write(path: str, text: str, *, mode: int = 0o644) -> None:
-    """Write a file so that a reader never finds half of it: to a temporary name, then renamed. Line ends are kept."""
+    """Write a file so that a reader never finds half of it: to a temporary name, then renamed. Line ends are kept, and
+    what is no Unicode, as names of files and messages with such names may be, is written as an escape.
+    """
     target = pathlib.Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
     descriptor, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:
-        with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:
+        with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace", newline="") as file:
             file.write(text)
         os.chmod(temporary, mode)
         os.replace(temporary, target)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -76,20 +77,26 @@ def _row(result: Result) -> dict[str, Any]:
 def load(text: str, kind: str, version: int) -> dict[str, Any]:
     """A JSON document of ours. Raises UsageError, saying why, for one of another kind or version."""
     try:
-        data = json.loads(text, parse_constant=_no_number)
+        data = json.loads(text, parse_constant=_no_number, parse_float=_finite)
     except (ValueError, RecursionError) as error:
         raise UsageError(f"not a {kind}: it is not JSON ({error})") from error
     if not isinstance(data, dict) or "schema_version" not in data:
         raise UsageError(f"not a {kind}: it has no schema_version")
     if (found := data.get("kind", "report")) != kind:
         raise UsageError(f"not a {kind}: it is of kind {found!r}")
-    if data["schema_version"] != version:
+    if data["schema_version"] != version or type(data["schema_version"]) is not int:
         raise UsageError(f"the {kind} has schema version {data['schema_version']!r}, this program reads {version}")
     return data
 
 
 def _no_number(word: str) -> Any:
     raise ValueError(f"{word} is no number in JSON")
+
+
+def _finite(word: str) -> float:
+    if math.isfinite(number := float(word)):
+        return number
+    raise ValueError(f"{word} is too large")
 
 
 def parse(text: str, *, incomplete: bool = False) -> Report:

@@ -299,20 +299,20 @@ def test_reports_that_cannot_be_written(misuse, scratch):
     (scratch / "file").touch()
     (scratch / "folder.md").mkdir()
     found = [
-        misuse("run", "suite_tests", "--report", "report.html"),
+        misuse("run", "suite_tests", "--report", "report.htlm"),
         misuse("run", "suite_tests", "--report", "report.jsno"),
         misuse("run", "suite_tests", "--report", "report"),
         misuse("run", "suite_tests", "--report", "file/report.json"),
         misuse("run", "suite_tests", "--report", "folder.md"),
-        misuse("audit", "suite_tests", "--report", "report.html"),
+        misuse("audit", "suite_tests", "--report", "report.pdf"),
     ]
     expecttest.assert_expected_inline(
         lines(*found),
         """\
-opcheck: 'report.html': reports are written as .json, .md, .txt, .xml; did you mean '.xml'?
-opcheck: 'report.jsno': reports are written as .json, .md, .txt, .xml; did you mean '.json'?
-opcheck: 'report': reports are written as .json, .md, .txt, .xml
+opcheck: 'report.htlm': reports are written as .json, .md, .txt, .xml, .html; did you mean '.html'?
+opcheck: 'report.jsno': reports are written as .json, .md, .txt, .xml, .html; did you mean '.json'?
+opcheck: 'report': reports are written as .json, .md, .txt, .xml, .html
 opcheck: 'file/report.json' cannot be written: 'file' is not a folder
 opcheck: 'folder.md' cannot be written: it is a folder
-opcheck: 'report.html': reports are written as .json, .md, .txt, .xml; did you mean '.xml'?""",
+opcheck: 'report.pdf': reports are written as .json, .md, .txt, .xml, .html; did you mean '.md'?""",
     )

@@ -13,7 +13,7 @@ from opcheck_suite import cli, reports
 
 def test_a_clean_run_is_zero_and_writes_every_report(scratch, fixtures, capsys):
     words = ["run", str(fixtures / "clean_specs.py"), "--tier", "quick"]
-    for name in ("r.json", "deep/r.md", "r.txt", "r.xml"):
+    for name in ("r.json", "deep/r.md", "r.txt", "r.xml", "r.html"):
         words += ["--report", name]
     assert cli.main(words) == 0
     out, err = capsys.readouterr()
@@ -25,6 +25,7 @@ def test_a_clean_run_is_zero_and_writes_every_report(scratch, fixtures, capsys):
     assert (scratch / "deep" / "r.md").read_text().startswith("# Conformance: clean\n")
     assert (scratch / "r.txt").read_text() == out
     assert (scratch / "r.xml").read_text().startswith('<?xml version="1.0" encoding="utf-8"?>\n<testsuites ')
+    assert "<title>Conformance: clean</title>" in (scratch / "r.html").read_text()
 
 
 def test_bad_results_are_one_and_the_report_is_whole(scratch, fixtures, capsys):

@@ -12,15 +12,16 @@ from opcheck_suite.registry import UsageError
 
 
 @pytest.mark.parametrize(
-    ("name", "form"), [("a.json", "json"), ("b/c.md", "markdown"), ("d.TXT", "text"), ("e.xml", "junit")]
+    ("name", "form"),
+    [("a.json", "json"), ("b/c.md", "markdown"), ("d.TXT", "text"), ("e.xml", "junit"), ("f.html", "html")],
 )
 def test_the_ending_says_the_format(name, form):
     assert reports.format_of(name) == form
 
 
-@pytest.mark.parametrize("name", ["a.html", "a", "json", "a.json.gz"])
+@pytest.mark.parametrize("name", ["a.pdf", "a", "json", "a.json.gz"])
 def test_an_unknown_ending_is_told_with_the_known_ones(name):
-    with pytest.raises(UsageError, match=r"reports are written as \.json, \.md, \.txt, \.xml"):
+    with pytest.raises(UsageError, match=r"reports are written as \.json, \.md, \.txt, \.xml, \.html"):
         reports.format_of(name)
 
 
@@ -54,10 +55,13 @@ def test_a_writer_that_fails_leaves_the_older_report_and_no_half_file(tmp_path, 
     monkeypatch.setattr(os, "replace", full)
     with pytest.raises(OSError, match="no space left"):
         reports.write(str(target), "new")
-    with pytest.raises(UnicodeEncodeError):
-        reports.write(str(target), "\ud800")
     assert target.read_text() == "older"
     assert os.listdir(tmp_path) == ["report.json"]
+
+
+def test_what_is_no_unicode_is_written_as_an_escape(tmp_path):
+    reports.write(str(tmp_path / "report.md"), "\ud800 \N{EURO SIGN}")
+    assert (tmp_path / "report.md").read_text(encoding="utf-8") == "\\ud800 \N{EURO SIGN}"
 
 
 def test_where_no_report_can_be_written_is_known_before_the_run(tmp_path):
@@ -68,7 +72,7 @@ def test_where_no_report_can_be_written_is_known_before_the_run(tmp_path):
     with pytest.raises(UsageError, match=r"folder\.json' cannot be written: it is a folder"):
         reports.prepare(str(tmp_path / "folder.json"))
     with pytest.raises(UsageError, match="reports are written as"):
-        reports.prepare(str(tmp_path / "report.html"))
+        reports.prepare(str(tmp_path / "report.pdf"))
 
 
 def test_preparing_makes_the_folder_and_nothing_else(tmp_path):

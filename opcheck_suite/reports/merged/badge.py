@@ -47,7 +47,7 @@ def endpoint(merged: Merged) -> str:
 def svg(merged: Merged) -> str:
     """The badge as a picture, which needs no other site."""
     said, colour = message(merged)
-    left, right = (round(6.6 * len(t)) + 12 for t in (LABEL, said))
+    left, right = (round(6.2 * len(t)) + 12 for t in (LABEL, said))
     label, told = html.escape(LABEL), html.escape(said)
     return f"""<svg xmlns="http://www.w3.org/2000/svg" width="{left + right}" height="20" role="img" \
 aria-label="{label}: {told}">

@@ -57,7 +57,7 @@ def parse(text: str) -> Merged:
             findings=_findings(data["findings"], [_text(t) for t in data["texts"]]),
         )
         _require_whole(merged)
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
         raise UsageError(f"not a matrix: {type(error).__name__}: {error}") from error
     return merged
 

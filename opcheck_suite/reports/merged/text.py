@@ -5,6 +5,7 @@ Names and messages may come from files of others: what could steer a terminal is
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 import tabulate
@@ -32,9 +33,18 @@ def render(merged: Merged) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
+#: What GitHub's runners take for a command to them, after any blanks at the beginning of a line.
+_COMMAND = re.compile(r"^(\s*)(?=::|##\[)", re.M)
+
+
 def printable(text: str) -> str:
-    """Text without characters that steer a terminal. Newlines stay."""
-    return "".join(c if c.isprintable() or c == "\n" else "?" for c in text)
+    """Text without characters that steer a terminal, and without commands to a CI system. Newlines stay."""
+    return _COMMAND.sub(r"\1| ", "".join(c if c.isprintable() or c == "\n" else "?" for c in text))
+
+
+def _name(text: str) -> str:
+    """A name in one line."""
+    return printable(" ".join(text.splitlines()))
 
 
 def environments(merged: Merged) -> str:
@@ -45,11 +55,11 @@ def environments(merged: Merged) -> str:
         bad = sum(merged.is_bad(o, n) * count for o, count in merged.counts(n).items())
         rows.append(
             [
-                printable(column.name),
+                _name(column.name),
                 len(states),
                 *levels.counts(states).values(),
                 bad,
-                printable(column.problem) or "complete",
+                _name(column.problem) or "complete",
             ]
         )
     headers = ["environment", "ops", *(level.name for level in levels.LEVELS), "bad", ""]
@@ -60,8 +70,8 @@ def ops(merged: Merged) -> str:
     """A line for each op: its levels and the number of bad cells, in each environment."""
     if not merged.rows:
         return ""
-    numbered = [f"[{n}] {printable(c.name)}" for n, c in enumerate(merged.columns, 1)]
-    rows = [[printable(op), *cells] for op, cells in op_cells(merged)]
+    numbered = [f"[{n}] {_name(c.name)}" for n, c in enumerate(merged.columns, 1)]
+    rows = [[_name(op), *cells] for op, cells in op_cells(merged)]
     headers = ["op", *(f"[{n}]" for n in range(1, len(numbered) + 1))]
     grid = tabulate.tabulate(rows, headers=headers, tablefmt="simple", disable_numparse=True)
     names = " ".join(level.name for level in levels.LEVELS)
@@ -98,8 +108,8 @@ def findings(merged: Merged) -> str:
     found = grouped(merged)
     for (row, check, outcome, first), cells in list(found.items())[:MOST]:
         where = "all" if len(cells) == len(merged.columns) else ", ".join(f"[{c.column + 1}]" for c in cells)
-        head = f"{merged.checks[check]}  {merged.rows[row]}  {outcome.upper()}  in {where}"
-        blocks.append(printable(f"{head}\n  {first}"))
+        head = _name(f"{merged.checks[check]}  {merged.rows[row]}  {outcome.upper()}  in {where}")
+        blocks.append(f"{head}\n{printable(f'  {first}')}")
     if len(found) > MOST:
         blocks.append(f"and {len(found) - MOST} more: the HTML and JSON forms have all")
     return "\n\n".join(blocks)
@@ -108,12 +118,12 @@ def findings(merged: Merged) -> str:
 def render_difference(found: Difference) -> str:
     """What changed, kind by kind, and the verdict."""
     compared = [f"{old} -> {new}" if old != new else old for old, new in found.pairs]
-    parts = ["compared " + ("; ".join(map(printable, compared)) or "nothing: no environments correspond")]
-    parts += [f"no counterpart of {printable(name)}" for name in found.unmatched]
+    parts = ["compared " + ("; ".join(map(_name, compared)) or "nothing: no environments correspond")]
+    parts += [f"no counterpart of {_name(name)}" for name in found.unmatched]
     for kind in Kind:
-        if lines := [printable(line) for line in changed(kind, found.of(kind))]:
+        if lines := [_name(line) for line in changed(kind, found.of(kind))]:
             parts.append("\n".join([f"{kind} ({len(found.of(kind))})", *(f"  {line}" for line in lines)]))
-    parts += [f"incomplete  {printable(problem)}" for problem in found.problems]
+    parts += [f"incomplete  {_name(problem)}" for problem in found.problems]
     return "\n\n".join([*parts, f"verdict  {verdict(found)}"])
 
 

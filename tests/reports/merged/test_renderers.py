@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json as plain
 import pathlib
-import xml.etree.ElementTree as ET
 
 import jsonschema
 import pytest
 
 from opcheck_suite import reports
 from opcheck_suite.registry import UsageError
-from opcheck_suite.reports.merged import badge, diff, json, markdown, text
+from opcheck_suite.reports.merged import diff, json, markdown, text
 from tests.reports.merged.made import EVIL, everything, of, one, report
 
 pytestmark = pytest.mark.usefixtures("few_checks")
@@ -92,26 +91,3 @@ def test_long_lists_of_findings_are_cut_and_say_so():
     many = of(report(*(one("fail", "wrong", op=f"my::op{n}") for n in range(60))))
     assert "and 10 more: the HTML and JSON forms have all" in text.render(many)
     assert "and 10 more: the HTML and JSON forms have all" in markdown.render(many)
-
-
-@pytest.mark.parametrize(
-    ("results", "said"),
-    [
-        ([one(check="registration.name"), one(), one(check="compile.parity")], ("1/1 ops compile", "brightgreen")),
-        ([one(check="registration.name"), one()], ("1/1 ops eager", "brightgreen")),
-        ([one(check="registration.name"), one(), one(op="my::two")], ("1/2 ops eager", "orange")),
-        ([one(check="registration.name"), one("fail", "x")], ("0/1 ops compile", "red")),
-        ([one("skip", "x")], ("nothing was run", "lightgrey")),
-    ],
-)
-def test_a_badge_counts_ops_that_have_their_level_everywhere(results, said):
-    made = of(report(*results))
-    assert badge.message(made) == said
-    data = plain.loads(badge.endpoint(made))
-    assert (data["schemaVersion"], data["message"], data["color"]) == (1, *said)
-    drawn = ET.fromstring(badge.svg(made))
-    assert said[0] in "".join(drawn.itertext())
-
-
-def test_an_incomplete_matrix_has_no_figure_on_its_badge():
-    assert badge.message(everything()) == ("incomplete", "lightgrey")
