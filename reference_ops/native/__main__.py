@@ -28,7 +28,7 @@ def main() -> int:
     except _build.NotBuilt as failure:
         failed |= _report("CUDA kernels", failure)
     else:
-        print(f"CUDA kernels: compiled {', '.join(item.stem for item in objects)}: {objects[0].parent}")
+        print(f"CUDA kernels: {', '.join(item.stem for item in objects)} compiled: {objects[0].parent}")
     return 1 if failed else 0
 
 
