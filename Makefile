@@ -16,7 +16,10 @@ STAMP := $(VENV)/installed-$(subst /,_,$(subst =,-,$(subst >,-,$(subst <,-,$(TOR
 # of `make matrix`; a CUDA build of torch takes 5 GB of disk while it is there
 TORCH_VERSIONS ?= 2.13.0 2.14.1
 
-.PHONY: conformance test lint docs native matrix clean
+# of `make cuda-build`: a version whose wheel is built for CUDA
+CUDA_TORCH ?= torch==2.14.1
+
+.PHONY: conformance test lint docs native cuda-build cuda-built matrix clean
 
 conformance: $(STAMP) native
 	opcheck run reference_ops.specs --tier standard -j $(JOBS) \
@@ -50,6 +53,15 @@ lint: $(STAMP)
 # compiles what has changed in csrc; reports what is missing where it cannot
 native: $(STAMP)
 	python -m reference_ops.native
+
+# compiles and loads all CUDA code, and checks what needs no GPU, in an environment of its own, which takes 5 GB of disk
+# in build/cuda-venv and is kept
+cuda-build:
+	$(PYTHON) -m reference_ops.native.cuda_build --nvcc
+	$(MAKE) cuda-built VENV=build/cuda-venv TORCH=$(CUDA_TORCH)
+
+cuda-built: $(STAMP)
+	python -m reference_ops.native.cuda_build
 
 # what is generated from the checks: the README's table and docs/checks.md
 docs: $(STAMP)

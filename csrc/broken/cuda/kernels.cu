@@ -56,9 +56,9 @@ __global__ void shift_kernel(const float* x, int by, float* out, int64_t n) {
 }
 
 // Fault: terms are added in the order in which threads arrive.
-__global__ void total_kernel(const float* x, float* out, int64_t n) {
+__global__ void columns_kernel(const float* x, float* out, int64_t width, int64_t n) {
   for (int64_t i = first_index(); i < n; i += index_step()) {
-    atomicAdd(out, x[i]);
+    atomicAdd(out + i % width, x[i]);
   }
 }
 
@@ -119,11 +119,11 @@ cudaError_t launch_shift(const float* x, int by, float* out, int64_t n, cudaStre
   return cudaGetLastError();
 }
 
-cudaError_t launch_total(const float* x, float* out, int64_t n, cudaStream_t stream) {
+cudaError_t launch_columns(const float* x, float* out, int64_t width, int64_t n, cudaStream_t stream) {
   if (n == 0) {
     return cudaSuccess;
   }
-  total_kernel<<<blocks_for(n), kThreads, 0, stream>>>(x, out, n);
+  columns_kernel<<<blocks_for(n), kThreads, 0, stream>>>(x, out, width, n);
   return cudaGetLastError();
 }
 

@@ -27,7 +27,7 @@ void launch_double_unchecked(const float* x, float* out, int64_t n, cudaStream_t
 
 cudaError_t launch_shift(const float* x, int by, float* out, int64_t n, cudaStream_t stream);
 
-// Adds to what is in out, with atomics.
-cudaError_t launch_total(const float* x, float* out, int64_t n, cudaStream_t stream);
+// Adds the n elements of x, rows of a width, to what is in out, with atomics.
+cudaError_t launch_columns(const float* x, float* out, int64_t width, int64_t n, cudaStream_t stream);
 
 } // namespace broken_cuda

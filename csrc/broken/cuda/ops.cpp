@@ -86,13 +86,14 @@ at::Tensor narrow_number(const at::Tensor& x, int64_t by) {
   return out;
 }
 
-// The sum of x.
+// The sum of x over its first dimension. Fault: the spec says that it is deterministic.
 at::Tensor any_order(const at::Tensor& x) {
+  TORCH_CHECK(x.dim() > 0, "x must have at least one dimension, got a 0-d tensor");
   const c10::cuda::CUDAGuard guard(x.device());
   const at::Tensor source = packed(x);
-  at::Tensor out = at::zeros({}, x.options());
-  C10_CUDA_CHECK(launch_total(
-      source.const_data_ptr<float>(), out.mutable_data_ptr<float>(), source.numel(),
+  at::Tensor out = at::zeros(x.sizes().slice(1), x.options());
+  C10_CUDA_CHECK(launch_columns(
+      source.const_data_ptr<float>(), out.mutable_data_ptr<float>(), out.numel(), source.numel(),
       c10::cuda::getCurrentCUDAStream()));
   return out;
 }
