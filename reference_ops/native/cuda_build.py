@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from reference_ops.native import _build, _tools
 
 #: Libraries by the process that builds them, one after the other: torch compiles one library at a time for a process.
-GROUPS = (("native",), ("broken", "broken_cuda", "stable"))
+GROUPS = (("native",), ("broken_cuda", "stable"))
 
 #: Spec modules whose ops must have a kernel for CUDA, each.
 SPECS = ("reference_ops.specs", "reference_ops.broken.cuda")
