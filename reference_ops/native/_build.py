@@ -203,7 +203,7 @@ def _sources(library: Library, root: Path, *, with_cuda: bool) -> list[Path]:
     folders = {root} | {root / Path(pattern).parent for unit in library.units for pattern in unit}
     if with_cuda:
         folders |= {root / library.kernels, root / "cuda"}
-    return sorted(source for folder in folders for source in folder.iterdir() if source.is_file())
+    return sorted(source for folder in folders for source in folder.glob("*") if source.is_file())
 
 
 @contextlib.contextmanager
