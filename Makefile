@@ -16,7 +16,11 @@ STAMP := $(VENV)/installed-$(subst /,_,$(subst =,-,$(subst >,-,$(subst <,-,$(TOR
 # of `make matrix`; a CUDA build of torch takes 5 GB of disk while it is there
 TORCH_VERSIONS ?= 2.13.0 2.14.1
 
-.PHONY: conformance test lint docs native matrix clean
+# of `make cuda-build`: a version whose wheel is built for CUDA. To compile all Python of that environment beforehand
+# would take as long as to unpack it, for the few processes that use it.
+CUDA_TORCH ?= torch==2.14.1
+
+.PHONY: conformance test lint docs native cuda-build cuda-built matrix clean
 
 conformance: $(STAMP) native
 	opcheck run reference_ops.specs --tier standard -j $(JOBS) \
@@ -51,6 +55,15 @@ lint: $(STAMP)
 native: $(STAMP)
 	python -m reference_ops.native
 
+# compiles and loads all CUDA code, and checks what needs no GPU, in an environment of its own, which takes 5 GB of disk
+# in build/cuda-venv and is kept
+cuda-build:
+	$(PYTHON) -m reference_ops.native.cuda_build --nvcc
+	$(MAKE) cuda-built VENV=build/cuda-venv TORCH=$(CUDA_TORCH) PIP_OPTIONS=--no-compile
+
+cuda-built: $(STAMP)
+	python -m reference_ops.native.cuda_build
+
 # what is generated from the checks: the README's table and docs/checks.md
 docs: $(STAMP)
 	python -m opcheck_suite.documents
@@ -60,6 +73,6 @@ clean:
 
 $(STAMP): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet '$(TORCH)' --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet $(PIP_OPTIONS) '$(TORCH)' --editable '.[dev]'
 	rm -f $(VENV)/installed-*
 	touch $@

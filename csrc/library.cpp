@@ -1,10 +1,10 @@
 // Every schema of the namespace reference_cpp, in one place. Kernels are registered elsewhere: the folder a file
-// lies in is the dispatch key (cpu, cuda, meta, autograd); fakes, vmap rules and the other derivatives are in
-// reference_ops/native/ops.py.
+// lies in is the dispatch key (cpu, cuda, meta, autograd, negative); fakes, vmap rules and the other derivatives are in
+// reference_ops/native/ops.py. Every op has a kernel for the CPU and one for CUDA.
 #include <torch/library.h>
 
 TORCH_LIBRARY(reference_cpp, m) {
-  // The ordinary functional op: raw pointers to contiguous copies, CPU and CUDA kernels, derivative in C++.
+  // The ordinary functional op: raw pointers to contiguous copies, derivative in C++.
   m.def("muladd(Tensor a, Tensor b, float c) -> Tensor");
 
   // Mutates its argument and returns nothing: strides, version counter, functionalization.
@@ -28,6 +28,6 @@ TORCH_LIBRARY(reference_cpp, m) {
   // Walks strides through TensorIterator; the result keeps the memory format of x.
   m.def("softclip(Tensor x, float limit) -> Tensor");
 
-  // Calls .contiguous() first, serves an integer dtype too, CPU and CUDA kernels.
+  // Calls .contiguous() first, serves an integer dtype too.
   m.def("running_max(Tensor x) -> Tensor");
 }

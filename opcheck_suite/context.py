@@ -258,6 +258,7 @@ class Context:
         except BaseException as raised:  # an op may raise SystemExit: that is its fault, not the end of the run
             error, trace = raised, _own_traceback(raised)
         self.synchronize()
+        error = error or devices.unasked_error(self.device)
         self.announce("check", case)
         run = Run(case, args, kwargs, before, out, error, state.changes(was), trace)
         if error is not None:

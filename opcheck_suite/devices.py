@@ -65,6 +65,22 @@ def accelerator(name: str) -> bool:
     return found is not None and found.type == torch.device(name).type
 
 
+def unasked_error(name: str) -> RuntimeError | None:
+    """An error that this thread's calls have left on a device because they did not ask for it, or None.
+
+    CUDA keeps the error of a launch until somebody asks, and to wait for the device is not to ask. Who asks next takes
+    the error for their own. torch has no function that only asks: it does so after each kernel that it launches.
+    """
+    if torch.device(name).type != "cuda":
+        return None
+    try:
+        torch.empty(1, device=name).fill_(0)
+    except RuntimeError as error:
+        text = str(error).strip().partition("\n")[0]
+        return RuntimeError(f"a kernel was not launched, and nobody asked whether it was: {text}")
+    return None
+
+
 def describe(names: tuple[str, ...]) -> str:
     """The devices with the names of their hardware."""
     found = []

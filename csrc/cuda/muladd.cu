@@ -1,13 +1,13 @@
 #include "muladd.h"
 
+#include "grid.h"
+
 namespace reference_cpp {
 namespace {
 
-// 64-bit indices: a tensor may hold more than 2^31 elements. The loop lets a bounded grid cover any n.
 template <typename T>
 __global__ void muladd_kernel(const T* a, const T* b, T c, T* out, int64_t n) {
-  const int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.x;
-  for (int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < n; i += step) {
+  for (int64_t i = first_index(); i < n; i += index_step()) {
     out[i] = a[i] * b[i] + c;
   }
 }
@@ -15,13 +15,9 @@ __global__ void muladd_kernel(const T* a, const T* b, T c, T* out, int64_t n) {
 template <typename T>
 cudaError_t launch(const T* a, const T* b, T c, T* out, int64_t n, cudaStream_t stream) {
   if (n == 0) {
-    return cudaSuccess; // a grid of zero blocks is an invalid configuration
+    return cudaSuccess;
   }
-  constexpr int64_t threads = 256;
-  constexpr int64_t most_blocks = 65535;
-  const int64_t needed = (n + threads - 1) / threads;
-  const auto blocks = static_cast<unsigned>(needed < most_blocks ? needed : most_blocks);
-  muladd_kernel<<<blocks, threads, 0, stream>>>(a, b, c, out, n);
+  muladd_kernel<<<blocks_for(n), kThreads, 0, stream>>>(a, b, c, out, n);
   return cudaGetLastError();
 }
 

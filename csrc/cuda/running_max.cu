@@ -1,13 +1,14 @@
 #include "running_max.h"
 
+#include "grid.h"
+
 namespace reference_cpp {
 namespace {
 
 // One thread walks one row. Slow for a few long rows, and plain to see through: speed is not what it is here for.
 template <typename T>
 __global__ void running_max_kernel(const T* x, T* out, int64_t rows, int64_t width) {
-  const int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.x;
-  for (int64_t row = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; row < rows; row += step) {
+  for (int64_t row = first_index(); row < rows; row += index_step()) {
     const T* source = x + row * width;
     T* target = out + row * width;
     T best = source[0];
@@ -27,11 +28,7 @@ cudaError_t launch(const T* x, T* out, int64_t rows, int64_t width, cudaStream_t
   if (rows == 0 || width == 0) {
     return cudaSuccess; // nothing to do, and the kernel reads the first element of every row
   }
-  constexpr int64_t threads = 128;
-  constexpr int64_t most_blocks = 65535;
-  const int64_t needed = (rows + threads - 1) / threads;
-  const auto blocks = static_cast<unsigned>(needed < most_blocks ? needed : most_blocks);
-  running_max_kernel<<<blocks, threads, 0, stream>>>(x, out, rows, width);
+  running_max_kernel<<<blocks_for(rows), kThreads, 0, stream>>>(x, out, rows, width);
   return cudaGetLastError();
 }
 

@@ -7,6 +7,7 @@ the other waits.
 
 from __future__ import annotations
 
+import concurrent.futures
 import contextlib
 import dataclasses
 import functools
@@ -14,7 +15,6 @@ import hashlib
 import importlib.util
 import os
 import platform
-import shlex
 import shutil
 import subprocess
 import sys
@@ -25,18 +25,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
+from reference_ops.native import _tools
+from reference_ops.native._tools import NotBuilt, NotOffered
+
 #: -O1: the ops are small, and the time goes into torch's headers.
 CXX_FLAGS = ("-O1",)
 
 _CUDA_SWITCH = "OPCHECK_CUDA"
-
-
-class NotBuilt(RuntimeError):
-    """A library could not be compiled or loaded. The text says what is missing and what to do."""
-
-
-class NotOffered(NotBuilt):
-    """Nothing is wrong, but this torch or this machine lacks what the library is about."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,7 +48,8 @@ class Library:
     needs_header: str = ""
     """Header of torch without which there is nothing to compile against."""
     kernels: str = ""
-    """Folder of CUDA kernels and bindings below csrc, which join in where torch has CUDA."""
+    """Folder of CUDA kernels and bindings below csrc, which join in where torch has CUDA. A library of these alone is
+    not offered elsewhere."""
 
 
 LIBRARIES = {
@@ -64,6 +60,8 @@ LIBRARIES = {
         kernels="cuda",
     ),
     "broken": Library("broken_cpp", capability="native", units=(("broken/*.cpp",),)),
+    # the rest of these ops is in Python, reference_ops/broken/cuda.py
+    "broken_cuda": Library("broken_cuda", capability="cuda", units=(), kernels="broken/cuda"),
     "stable": Library(
         "reference_stable",
         capability="stable",
@@ -72,6 +70,7 @@ LIBRARIES = {
         flags=("-DTORCH_TARGET_VERSION=0x020a000000000000",),
         # the header that knows this flag, new in 2.10 as well
         needs_header="torch/csrc/stable/version.h",
+        kernels="stable/cuda",
     ),
     "sim": Library("simdevice", capability="sim", units=(("simdevice/*.cpp",),)),
 }
@@ -137,6 +136,8 @@ def _build_and_load(library: Library) -> Built:
     if library.needs_header and not _torch_has_header(library.needs_header):
         raise NotOffered(f"torch {torch.__version__} has no {library.needs_header}: install torch 2.10 or later")
     no_cuda = _why_no_cuda() if library.kernels else "the library has no CUDA kernels"
+    if no_cuda and not library.units:
+        raise NotOffered(no_cuda)
     folder = build_root() / _folder_name(library, root, with_cuda=not no_cuda)
     product = folder / f"{library.namespace}.so"
     finished = folder / "finished"
@@ -184,18 +185,25 @@ def _folder_name(library: Library, root: Path, *, with_cuda: bool) -> str:
     import torch
 
     digest = hashlib.sha256()
-    facts = [torch.__version__, _compiler(), *CXX_FLAGS, *library.flags, *_cuda_flags(with_cuda=with_cuda)]
+    facts = [torch.__version__, _tools.compiler(), *CXX_FLAGS, *library.flags, *_cuda_flags(with_cuda=with_cuda)]
     facts += [platform.machine(), *map(str, library.units)]
     if with_cuda:
-        facts += [str(torch.version.cuda), _version_of(_nvcc()), _gpus(), os.environ.get("TORCH_CUDA_ARCH_LIST", "")]
+        nvcc = _tools.version_of(_tools.nvcc())
+        facts += [str(torch.version.cuda), nvcc, _tools.gpus(), os.environ.get("TORCH_CUDA_ARCH_LIST", "")]
     for fact in facts:
         digest.update(fact.encode() + b"\0")
-    folders = {Path(pattern).parts[0] for unit in library.units for pattern in unit} | {library.kernels} - {""}
-    for source in sorted(root.rglob("*")):
-        if source.is_file() and (source.parent == root or source.relative_to(root).parts[0] in folders):
-            digest.update(str(source.relative_to(root)).encode() + b"\0" + source.read_bytes() + b"\0")
+    for source in _sources(library, root, with_cuda=with_cuda):
+        digest.update(str(source.relative_to(root)).encode() + b"\0" + source.read_bytes() + b"\0")
     python = sys.implementation.cache_tag
     return f"{library.namespace}-torch{torch.__version__}-{python}-{digest.hexdigest()[:12]}"
+
+
+def _sources(library: Library, root: Path, *, with_cuda: bool) -> list[Path]:
+    """What a library is compiled from, headers that lie beside it or that all share included."""
+    folders = {root} | {root / Path(pattern).parent for unit in library.units for pattern in unit}
+    if with_cuda:
+        folders |= {root / library.kernels, root / "cuda"}
+    return sorted(source for folder in folders for source in folder.glob("*") if source.is_file())
 
 
 @contextlib.contextmanager
@@ -225,46 +233,6 @@ def _workshop(folder: Path) -> Iterator[Path]:
     workshop = Path(tempfile.mkdtemp(prefix="build-", dir=folder))
     yield workshop
     shutil.rmtree(workshop, ignore_errors=True)
-
-
-# --------------------------------------------------------------------------- tools
-
-
-@functools.cache
-def _compiler() -> str:
-    """The C++ compiler's path and version. Raises `NotBuilt`."""
-    command = shlex.split(os.environ.get("CXX", "c++"))
-    found = shutil.which(command[0]) if command else None
-    if found is None:
-        if "CXX" in os.environ:
-            raise NotBuilt(f"no C++ compiler: CXX is {os.environ['CXX']!r}, which is not there; unset it or install it")
-        raise NotBuilt("no C++ compiler: install g++ (Debian: apt-get install g++)")
-    return f"{found} {_version_of(found, *command[1:])}"
-
-
-def _version_of(program: str, *arguments: str) -> str:
-    try:
-        done = subprocess.run([program, *arguments, "--version"], capture_output=True, text=True, check=True)
-    except (OSError, subprocess.CalledProcessError) as error:
-        raise NotBuilt(f"{program} --version fails: {error}") from error
-    lines = done.stdout.splitlines()
-    # nvcc has its version in the last lines, all others in the first
-    return " ".join(lines if "nvcc" in program else lines[:1])
-
-
-def _ninja_folder() -> str | None:
-    """A folder to add to PATH so that torch finds ninja; empty when it is there already, None when there is none.
-
-    A virtual environment that is used without being activated has ninja, but not on PATH.
-    """
-    if shutil.which("ninja"):
-        return ""
-    folders = [Path(sys.executable).parent]
-    if importlib.util.find_spec("ninja"):
-        import ninja
-
-        folders.append(Path(ninja.BIN_DIR))
-    return next((str(folder) for folder in folders if (folder / "ninja").is_file()), None)
 
 
 def _torch_has_header(header: str) -> bool:
@@ -301,13 +269,14 @@ def _compile(library: Library, root: Path, folder: Path, *, with_cuda: bool) -> 
         raise
     except (RuntimeError, OSError, ValueError, ImportError, subprocess.SubprocessError) as error:
         hint = f"; {_CUDA_SWITCH}=0 builds without CUDA" if with_cuda else ""
-        raise NotBuilt(f"compiling {library.namespace} in {folder} failed{hint}: {_essence(str(error))}") from error
+        why = _tools.essence(str(error))
+        raise NotBuilt(f"compiling {library.namespace} in {folder} failed{hint}: {why}") from error
 
 
 @contextlib.contextmanager
 def _torch_extension_tools(*, with_cuda: bool) -> Iterator[ModuleType]:
     """``torch.utils.cpp_extension``, made to find ninja and the CUDA toolkit. Raises `NotBuilt`."""
-    ninja_folder = _ninja_folder()
+    ninja_folder = _tools.ninja_folder()
     if ninja_folder is None:
         raise NotBuilt("ninja is missing: pip install ninja")
     with warnings.catch_warnings():
@@ -321,7 +290,7 @@ def _torch_extension_tools(*, with_cuda: bool) -> Iterator[ModuleType]:
                 os.environ["PATH"] = os.pathsep.join([ninja_folder, path])
             if with_cuda:
                 # torch takes the parent folder of the nvcc on PATH, which is wrong when that is a link or a script
-                cpp_extension.CUDA_HOME = str(_toolkit(_nvcc()))
+                cpp_extension.CUDA_HOME = str(_tools.toolkit(_tools.nvcc()))
             yield cpp_extension
         finally:
             os.environ["PATH"], cpp_extension.CUDA_HOME = path, toolkit
@@ -337,35 +306,7 @@ def _write_unit(folder: Path, root: Path, number: int, patterns: tuple[str, ...]
     return str(unit)
 
 
-def _essence(output: str) -> str:
-    """The lines of a compiler's output that tell what went wrong, the first few of them."""
-    lines = [line.strip() for line in output.splitlines() if line.strip()]
-    telling = [line for line in lines if "error" in line.lower() and "Error building extension" not in line]
-    return "\n".join(telling[:5] or lines[-5:]) or "no output"
-
-
 # --------------------------------------------------------------------------- CUDA
-
-
-def _nvcc() -> str:
-    """Path of nvcc. Raises `NotOffered`."""
-    home = os.environ.get("CUDA_HOME") or os.environ.get("CUDA_PATH")
-    candidates = [shutil.which("nvcc", path=str(Path(home) / "bin"))] if home else []
-    candidates += [shutil.which("nvcc"), shutil.which("nvcc", path="/usr/local/cuda/bin")]
-    found = next(filter(None, candidates), None)
-    if found is None:
-        raise NotOffered("nvcc is missing: install the CUDA toolkit, or set CUDA_HOME to where it is")
-    return found
-
-
-def _toolkit(nvcc: str) -> Path:
-    """The folder of the CUDA toolkit that an nvcc belongs to, as nvcc itself says. Raises `NotOffered`."""
-    done = subprocess.run([nvcc, "--dryrun", "-c", "any.cu"], capture_output=True, text=True)
-    for line in (done.stderr + done.stdout).splitlines():
-        name, found, top = line.removeprefix("#$ ").partition("=")
-        if found and name == "TOP" and (Path(top) / "include" / "cuda_runtime.h").is_file():
-            return Path(top).resolve()
-    raise NotOffered(f"{nvcc} does not say where its toolkit is: install the whole CUDA toolkit, or set CUDA_HOME")
 
 
 def _why_no_cuda() -> str:
@@ -382,7 +323,7 @@ def _why_no_cuda() -> str:
         why = f"torch {torch.__version__} is built without CUDA"
     else:
         try:
-            _toolkit(_nvcc())
+            _tools.toolkit(_tools.nvcc())
         except NotOffered as failure:
             why = str(failure)
     if why and switch == "1":
@@ -395,28 +336,10 @@ def _cuda_flags(*, with_cuda: bool) -> list[str]:
     return ["-arch=native"] if with_cuda and not os.environ.get("TORCH_CUDA_ARCH_LIST") else []
 
 
-def _gpus() -> str:
-    """The models of the GPUs here, as their driver lists them: code for one may not run on another."""
-    lines = [
-        line
-        for information in Path("/proc/driver/nvidia/gpus").glob("*/information")
-        for line in information.read_text().splitlines()
-        if line.startswith("Model")
-    ]
-    return " ".join(sorted(set(lines)))
-
-
-def cuda_bound() -> bool:
-    """Whether the ops of ``reference_cpp`` that have CUDA kernels are bound to them and a GPU is there.
-
-    Asks for the number of GPUs in the way that leaves the process free to fork.
-    """
-    outcome = _outcome("native")
-    if isinstance(outcome, NotBuilt) or outcome.cuda:
-        return False
-    import torch
-
-    return torch.cuda.device_count() > 0
+def cuda_bound(name: str = "native") -> bool:
+    """Whether the ops of a library that have CUDA kernels are bound to them, be there a GPU or not."""
+    outcome = _outcome(name)
+    return not isinstance(outcome, NotBuilt) and not outcome.cuda
 
 
 def compile_cuda_kernels() -> list[Path]:
@@ -425,21 +348,24 @@ def compile_cuda_kernels() -> list[Path]:
     This is how a machine without a GPU finds that a kernel no longer compiles. Returns the objects.
     Raises `NotOffered` without nvcc, and `NotBuilt` with the compiler's errors.
     """
-    nvcc, root = _nvcc(), csrc_root()
-    digest = hashlib.sha256(f"{nvcc} {_version_of(nvcc)}".encode())
-    for source in sorted([*root.glob("cuda/*.h"), *root.glob("cuda/*.cu")]):
-        digest.update(source.name.encode() + b"\0" + source.read_bytes() + b"\0")
-    folder = build_root() / f"cuda-kernels-{digest.hexdigest()[:12]}"
-    objects = []
-    with _locked(folder):
-        for kernel in sorted(root.glob("cuda/*.cu")):
-            product = folder / f"{kernel.stem}.o"
-            if not product.exists():
-                partial = product.with_suffix(".partial.o")
-                command = [nvcc, "-std=c++17", "-c", str(kernel), "-o", str(partial)]
-                done = subprocess.run(command, capture_output=True, text=True)
-                if done.returncode != 0:
-                    raise NotBuilt(f"nvcc cannot compile {kernel}: {_essence(done.stderr + done.stdout)}")
-                partial.rename(product)
-            objects.append(product)
-    return objects
+    nvcc, root = _tools.nvcc(), csrc_root()
+    folders = sorted({root / library.kernels for library in LIBRARIES.values() if library.kernels})
+    digest = hashlib.sha256(f"{nvcc} {_tools.version_of(nvcc)}".encode())
+    for source in [source for folder in folders for source in sorted([*folder.glob("*.h"), *folder.glob("*.cu")])]:
+        digest.update(str(source.relative_to(root)).encode() + b"\0" + source.read_bytes() + b"\0")
+    output = build_root() / f"cuda-kernels-{digest.hexdigest()[:12]}"
+
+    def compiled(kernel: Path) -> Path:
+        product = output / "-".join([*kernel.relative_to(root).parts[:-1], f"{kernel.stem}.o"])
+        if not product.exists():
+            partial = product.with_suffix(".partial.o")
+            command = [nvcc, "-std=c++17", *CXX_FLAGS, "-c", str(kernel), "-o", str(partial)]
+            done = subprocess.run(command, capture_output=True, text=True)
+            if done.returncode != 0:
+                raise NotBuilt(f"nvcc cannot compile {kernel}: {_tools.essence(done.stderr + done.stdout)}")
+            partial.rename(product)
+        return product
+
+    kernels = [kernel for folder in folders for kernel in sorted(folder.glob("*.cu"))]
+    with _locked(output), concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        return list(pool.map(compiled, kernels))

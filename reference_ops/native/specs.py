@@ -12,9 +12,9 @@ from reference_ops.native.ops import STABLE_UNAVAILABLE, UNAVAILABLE
 from reference_ops.python.data import normal
 
 _FLOATS = (torch.float32, torch.float64)
-_CPU = ("cpu",)
-#: For the ops that have CUDA kernels as well.
-_CPU_AND_CUDA = ("cpu", "cuda") if cuda_bound() else _CPU
+#: All have CUDA kernels as well, which are there where torch and nvcc are.
+_DEVICES = ("cpu", "cuda") if cuda_bound() else ("cpu",)
+_STABLE_DEVICES = ("cpu", "cuda") if cuda_bound("stable") else ("cpu",)
 
 
 def _muladd_samples(device: str, dtype: torch.dtype | None) -> Iterator[Sample]:
@@ -138,17 +138,17 @@ SPECS: list[OpSpec] = [
         "reference_cpp::muladd",
         samples=_muladd_samples,
         reference=_muladd_reference,
-        devices=_CPU_AND_CUDA,
+        devices=_DEVICES,
         dtypes=_FLOATS,
         differentiable=True,
         unavailable=UNAVAILABLE,
-        about="the ordinary C++ op: CPU and CUDA kernels, derivative by a C++ autograd::Function",
+        about="the ordinary C++ op: derivative by a C++ autograd::Function",
     ),
     OpSpec(
         "reference_cpp::scale_",
         samples=_scale_samples,
         reference=_scale_reference,
-        devices=_CPU,
+        devices=_DEVICES,
         dtypes=_FLOATS,
         differentiable=False,
         unavailable=UNAVAILABLE,
@@ -158,7 +158,7 @@ SPECS: list[OpSpec] = [
         "reference_cpp::plus.default",
         samples=_plus_samples,
         reference=_plus_reference,
-        devices=_CPU,
+        devices=_DEVICES,
         dtypes=_FLOATS,
         differentiable=True,
         unavailable=UNAVAILABLE,
@@ -168,7 +168,7 @@ SPECS: list[OpSpec] = [
         "reference_cpp::plus.out",
         samples=_plus_out_samples,
         reference=_plus_out_reference,
-        devices=_CPU,
+        devices=_DEVICES,
         dtypes=_FLOATS,
         differentiable=False,
         unavailable=UNAVAILABLE,
@@ -178,7 +178,7 @@ SPECS: list[OpSpec] = [
         "reference_cpp::plus_into",
         samples=_plus_into_samples,
         reference=_plus_into_reference,
-        devices=_CPU,
+        devices=_DEVICES,
         dtypes=_FLOATS,
         differentiable=False,
         unavailable=UNAVAILABLE,
@@ -188,7 +188,7 @@ SPECS: list[OpSpec] = [
         "reference_cpp::weighted_sum",
         samples=_weighted_sum_samples,
         reference=_weighted_sum_reference,
-        devices=_CPU,
+        devices=_DEVICES,
         dtypes=_FLOATS,
         differentiable=True,
         unavailable=UNAVAILABLE,
@@ -198,7 +198,7 @@ SPECS: list[OpSpec] = [
         "reference_cpp::tile_rows",
         samples=_tile_rows_samples,
         reference=_tile_rows_reference,
-        devices=_CPU,
+        devices=_DEVICES,
         dtypes=(*_FLOATS, torch.int64),
         differentiable=True,
         unavailable=UNAVAILABLE,
@@ -208,7 +208,7 @@ SPECS: list[OpSpec] = [
         "reference_cpp::row_norms",
         samples=_row_norms_samples,
         reference=_row_norms_reference,
-        devices=_CPU,
+        devices=_DEVICES,
         dtypes=_FLOATS,
         differentiable=True,
         unavailable=UNAVAILABLE,
@@ -218,7 +218,7 @@ SPECS: list[OpSpec] = [
         "reference_cpp::softclip",
         samples=_softclip_samples,
         reference=_softclip_reference,
-        devices=_CPU,
+        devices=_DEVICES,
         dtypes=_FLOATS,
         differentiable=True,
         unavailable=UNAVAILABLE,
@@ -228,17 +228,17 @@ SPECS: list[OpSpec] = [
         "reference_cpp::running_max",
         samples=_running_max_samples,
         reference=_running_max_reference,
-        devices=_CPU_AND_CUDA,
+        devices=_DEVICES,
         dtypes=(*_FLOATS, torch.int64),
         differentiable=True,
         unavailable=UNAVAILABLE,
-        about="calls .contiguous() first, for floats and int64, CPU and CUDA kernels",
+        about="calls .contiguous() first, for floats and int64",
     ),
     OpSpec(
         "reference_stable::axpy",
         samples=_axpy_samples,
         reference=_axpy_reference,
-        devices=_CPU,
+        devices=_STABLE_DEVICES,
         dtypes=_FLOATS,
         differentiable=True,
         unavailable=STABLE_UNAVAILABLE,

@@ -15,7 +15,7 @@ from collections import Counter
 import pytest
 
 from opcheck_suite import registry
-from reference_ops.native import _build
+from reference_ops.native import _build, _tools
 from tests.checks import planted
 
 CHECKS = tuple(f"!{family}" for family in ("compile", "export"))
@@ -26,7 +26,7 @@ DEVICE = [check.id for check in registry.all_checks() if check.family == "device
 def _why_not() -> str:
     """Why the simulated device cannot be built here; it is not loaded into this process."""
     try:
-        _build._compiler()
+        _tools.compiler()
     except _build.NotBuilt as failure:
         return str(failure)
     return "the sources are not here" if not (planted.ROOT / "csrc" / "simdevice").is_dir() else ""

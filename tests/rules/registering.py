@@ -18,7 +18,7 @@ from torch import Tensor
 from torch._library.custom_ops import OPDEF_TO_LIB
 
 from opcheck_suite import OpSpec, check_op
-from reference_ops.native import _build
+from reference_ops.native import _build, _tools
 
 Way = Callable[[str, str], None]
 
@@ -117,7 +117,7 @@ WAYS: dict[str, Way] = MODERN | {"Library IMPL": by_impl, "torch._custom_op": by
 @functools.cache
 def compiled() -> ctypes.CDLL:
     """``registering.cpp``, compiled once for a state of it and a torch. Raises `_build.NotBuilt`."""
-    facts = f"{torch.__version__} {_build._compiler()} {SOURCE.read_text()}"
+    facts = f"{torch.__version__} {_tools.compiler()} {SOURCE.read_text()}"
     folder = _build.build_root() / f"registering-{hashlib.sha256(facts.encode()).hexdigest()[:12]}"
     product = folder / "registering.so"
     with _build._locked(folder):

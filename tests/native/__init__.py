@@ -1,0 +1,1 @@
+"""Tests of how the native reference ops are built."""
