@@ -107,8 +107,8 @@ FAULTS: list[Fault] = [
     # Needs two GPUs. Where these reach each other's memory the kernel runs, on a stream that does not wait for the
     # arguments: then it is `fail`.
     _planted("no_guard", "the kernel is launched on the device that is current", "device.guard", "crash"),
-    # Needs 16 GiB: two float32 tensors of more than 2^31 elements.
-    _planted("narrow_index", "elements are counted in 32 bits", "device.large"),
+    # Needs --large and 16 GiB: two float32 tensors of more than 2^31 elements.
+    _planted("narrow_index", "elements are counted in 32 bits", "values.large"),
     _planted(
         "narrow_number", "a number is cut to 32 bits", "values.wide", samples=_matrix_and_integer, reference=_shifted
     ),

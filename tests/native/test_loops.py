@@ -25,6 +25,51 @@ for spec in loops.SPECS:
     print(ops.info(spec.op).kernels["CPU"])
 """
 
+#: What samples and their variants do not hold: written arguments that are negated, other dtypes, memory shared in part.
+MORE = """
+from opcheck_suite import options
+options.single_threaded()
+from tests.native import loops
+import torch
+ops = torch.ops.reference_cpp
+
+def negated(x):
+    return torch.complex(torch.full_like(x, float("nan")), -x).conj().imag
+
+a, b = torch.randn(3, 4), torch.randn(3, 4)
+out = negated(torch.zeros(3, 4))
+assert out.is_neg()
+ops.plus_into(a, negated(b), out)
+assert torch.equal(out, a + b)
+x = negated(a)
+ops.scale_(x, 2.0)
+assert torch.equal(x, a * 2)
+
+for dtype in (torch.half, torch.bfloat16):
+    whole = a.to(dtype)
+    columns, others = whole[:, ::2], whole[:, 1::2].clone()
+    expected = columns * 1.7
+    ops.scale_(columns, 1.7)
+    assert torch.equal(columns, expected) and torch.equal(whole[:, 1::2], others)
+
+for dtype in (torch.bool, torch.int8, torch.int16, torch.half, torch.complex64, torch.complex128):
+    x = torch.randn(3, 2).to(dtype).t()
+    assert torch.equal(ops.tile_rows(x, 5), torch.cat([x] * 3)[:5])
+
+memory = torch.zeros(8)
+for call in (
+    lambda: ops.scale_(torch.zeros(3).to(torch.float8_e5m2), 1.0),
+    lambda: ops.plus_into(memory[:4], torch.ones(4), memory[1:5]),
+    lambda: ops.plus_into(torch.ones(3, 4), torch.ones(3, 4), torch.zeros(4).expand(3, 4)),
+):
+    try:
+        call()
+    except RuntimeError:
+        continue
+    raise AssertionError("a call that the kernel for the CPU refuses")
+print("done")
+"""
+
 
 def _why_not() -> str:
     try:
@@ -61,3 +106,7 @@ def test_no_check_of_values_finds_anything(tmp_path):
     for check in ("reference", "noncontiguous", "empty", "repeatable", "unwritten"):
         passed = [r for r in results if (r["check"], r["outcome"]) == (f"values.{check}", "pass")]
         assert {(r["op"], r["dtype"]) for r in passed} == units
+
+
+def test_what_samples_do_not_hold():
+    assert run("-c", MORE).split() == ["done"]
