@@ -21,6 +21,7 @@ _STEPS = {
     "eager": "the op, called",
     "fake": "the op, called with fake tensors,",
     "queued": "the op, called on another device or stream",
+    "captured": "the op, captured into a graph and replayed",
     "threads": "the op, called from several threads at once",
     "many calls": "the op, called again and again",
 }

@@ -1,14 +1,17 @@
 // Operators with a kernel for the CPU that is right, and one for the simulated device that has one fault, as kernels
-// for GPUs have them. `blend` has none. reference_ops/broken/device.py says which check finds what.
+// for GPUs have them. `blend` and `forks` have none. reference_ops/broken/device.py says which check finds what.
 #include "runtime.h"
 
 #include <ATen/ops/add.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/mul.h>
+#include <ATen/ops/zeros.h>
 #include <c10/core/DeviceGuard.h>
 #include <torch/library.h>
 
 #include <algorithm>
+#include <array>
+#include <map>
 #include <numeric>
 #include <random>
 
@@ -132,6 +135,46 @@ at::Tensor last_unwritten(const at::Tensor& x) {
   return out;
 }
 
+// Looks for errors of the kernel that it has just queued.
+at::Tensor waits_for_kernel(const at::Tensor& x) {
+  at::Tensor out = doubled(x);
+  simdevice::synchronize(stream_for(x));
+  return out;
+}
+
+// A kernel of several blocks tells by a flag on the device whether another block has done the work of this call. The
+// flag holds the number of the call, which the host counts.
+at::Tensor counts_calls(const at::Tensor& x) {
+  static auto* flags = new std::map<c10::DeviceIndex, at::Tensor>();
+  static int64_t calls = 0;
+  const c10::DeviceGuard guard(x.device());
+  at::Tensor& flag = (*flags)[x.device().index()];
+  if (!flag.defined()) {
+    flag = at::zeros({}, x.options().dtype(at::kLong));
+  }
+  at::Tensor out = like(x);
+  simdevice::launch(stream_for(x), {View(out), View(x), View(flag)}, [call = ++calls](const auto& t) {
+    if (t[2].template item<int64_t>() != call) {
+      t[0].copy_(at::mul(t[1], 2));
+      t[2].fill_(call);
+    }
+  });
+  return out;
+}
+
+// Twice x on a stream of its own, which waits for the current one, and is waited for: as it should be.
+at::Tensor forks(const at::Tensor& x) {
+  const c10::DeviceGuard guard(x.device());
+  static const std::array<c10::Stream, simdevice::kDevices> sides = {
+      simdevice::new_stream(0), simdevice::new_stream(1)};
+  const c10::Stream stream = stream_for(x), side = sides[x.device().index()];
+  at::Tensor out = like(x);
+  simdevice::wait_for(side, simdevice::mark(stream));
+  double_into(out, x, side);
+  simdevice::wait_for(stream, simdevice::mark(side));
+  return out;
+}
+
 at::Tensor total_cpu(const at::Tensor& x) {
   return at::empty({}, x.options()).copy_(x.sum());
 }
@@ -167,6 +210,9 @@ const std::pair<const char*, at::Tensor (*)(const at::Tensor&)> kDoubled[] = {
     {"beyond_the_end", beyond_the_end},
     {"keeps_results", keeps_results},
     {"last_unwritten", last_unwritten},
+    {"waits_for_kernel", waits_for_kernel},
+    {"counts_calls", counts_calls},
+    {"forks", forks},
 };
 
 } // namespace

@@ -101,38 +101,45 @@ void record(const c10::OperatorHandle& op, Stack* stack, c10::Stream stream) {
     const auto arguments = torch::jit::last(*stack, schema.arguments().size());
     return Stack(arguments.begin(), arguments.end());
   }();
-  std::vector<View> views;
   const Change keep_no_memory = [&](const at::Tensor& t) {
-    if (t.device() != place) {
-      return t.clone(); // a number of the host's: its value now
-    }
-    views.emplace_back(t);
-    return without_memory(t);
+    // a number of the host's: its value now
+    return t.device() == place ? without_memory(t) : t.clone();
   };
   const Stack late = all_changed(given, keep_no_memory, at::kCPU);
-  const size_t known = views.size();
 
-  Stack made = all_changed(late, [](const at::Tensor& t) { return t; }, at::kMeta);
+  Stack made = all_changed(given, keep_no_memory, at::kMeta);
   at::AutoDispatchBelowADInplaceOrView below_autograd;
   op.callBoxed(&made);
   TORCH_INTERNAL_ASSERT(made.size() == schema.returns().size());
 
+  std::vector<View> outs;
   std::vector<size_t> fresh;
   for (size_t i = 0; i < made.size(); ++i) {
     TORCH_CHECK(made[i].isTensor(), "sim: ", schema.name(), " cannot be captured: it returns more than tensors");
-    const at::Tensor& shape = made[i].toTensor();
+    const at::Tensor shape = made[i].toTensor();
     if (const auto argument = argument_of(schema, schema.returns()[i])) {
       made[i] = given[*argument];
-      TORCH_CHECK(
-          shape.sizes() == made[i].toTensor().sizes(), "sim: ", schema.name(), " cannot be captured: it resizes `out`");
+      if (made[i].toTensor().sizes() != shape.sizes()) { // an `out` that is to be given its size
+        made[i].toTensor().resize_(shape.sizes());
+      }
       continue;
     }
     TORCH_CHECK(!schema.returns()[i].alias_info(), "sim: ", schema.name(), " cannot be captured: it returns a view");
     const at::Tensor out = at::empty_strided(shape.sizes(), shape.strides(), shape.options().device(place));
-    views.emplace_back(out);
+    outs.emplace_back(out);
     fresh.push_back(i);
     made[i] = out;
   }
+  std::vector<View> views;
+  const Change look = [&](const at::Tensor& t) {
+    if (t.device() == place) {
+      views.emplace_back(t);
+    }
+    return t;
+  };
+  all_changed(given, look, at::kCPU);
+  const size_t known = views.size();
+  views.insert(views.end(), outs.begin(), outs.end());
   launch(stream, std::move(views), [op, late, known, fresh](const auto& tensors) {
     auto next = tensors.begin();
     Stack values = all_changed(late, [&](const at::Tensor& t) { return t.is_meta() ? *next++ : t; }, at::kCPU);

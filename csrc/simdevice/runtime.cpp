@@ -180,8 +180,8 @@ void enqueue(c10::Stream stream, std::function<void()> work) {
     return;
   }
   if (!q.running) {
+    std::thread(serve, std::ref(q)).detach(); // throws where no thread can be had
     q.running = true;
-    std::thread(serve, std::ref(q)).detach();
   }
   q.work.push_back(std::move(work));
   ++q.queued;

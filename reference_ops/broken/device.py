@@ -73,7 +73,21 @@ FAULTS: list[Fault] = [
     _planted("on_current_device", "the result is on the device that is current", "device.guard", reference=doubled),
     _planted("no_guard", "the kernel runs on the device that is current", "device.guard", "crash", reference=doubled),
     _planted("leaves_device", "the device of the argument becomes the current one", "device.guard", reference=doubled),
-    _planted("default_stream", "the kernel runs on the default stream", "device.stream", reference=doubled),
+    _planted(
+        "default_stream",
+        "the kernel runs on the default stream",
+        "device.stream",
+        reference=doubled,
+        also={"device.capture": "fail"},
+    ),
+    _planted(
+        "waits_for_kernel",
+        "the host waits for the kernel, to look for errors",
+        "device.capture",
+        "warn",
+        reference=doubled,
+    ),
+    _planted("counts_calls", "a flag on the device holds how often the host was called", "device.capture"),
     _planted("reads_host", "the host reads an address of the device", "values.runs", "crash", reference=doubled),
     _planted("beyond_the_end", "the kernel reads beyond its argument", "values.runs", "crash", reference=doubled),
     _planted("keeps_results", "memory of the device is taken in every call and not freed", "values.growth"),
@@ -93,9 +107,8 @@ FAULTS: list[Fault] = [
 ]
 
 if not UNAVAILABLE:
-    for _fault in FAULTS:
-        if _fault.spec.samples is matrix:
-            torch.library.register_fake(_fault.spec.op, like, lib=_LIBRARY)
+    for _op in ("broken_device::forks", *(fault.spec.op for fault in FAULTS if fault.spec.samples is matrix)):
+        torch.library.register_fake(_op, like, lib=_LIBRARY)
 
 _GOOD = OpSpec(
     "broken_device::blend",
@@ -107,7 +120,17 @@ _GOOD = OpSpec(
     about="a kernel for the simulated device that is right",
 )
 
+_FORKS = OpSpec(
+    "broken_device::forks",
+    samples=matrix,
+    reference=doubled,
+    devices=_BOTH,
+    unavailable=UNAVAILABLE,
+    about="a kernel on a stream of its own, which waits for the current one and is waited for",
+)
+
 #: Check id -> an op that passes it, having run on the device.
 GOOD: dict[str, OpSpec] = {one.id: _GOOD for one in registry.all_checks() if one.family == "device"}
+GOOD["device.capture"] = _FORKS
 
-SPECS = [_GOOD, *(fault.spec for fault in FAULTS)]
+SPECS = [_GOOD, _FORKS, *(fault.spec for fault in FAULTS)]
