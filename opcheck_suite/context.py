@@ -132,6 +132,7 @@ class Context:
         announce: Announce = silent,
         lost: Lost = lambda _: None,
         tier: Tier = Tier.FULL,
+        large: bool = False,
     ) -> None:
         self.spec = spec
         self.info = info
@@ -139,6 +140,8 @@ class Context:
         self.dtype = dtype
         self.seed = seed
         self.tier = tier
+        self.large = large
+        """Whether the op may be called on tensors of gigabytes."""
         self.only = only
         """Names or globs of the samples that are looked at; all, if there are none."""
         self.deadly: dict[str, str] = {}

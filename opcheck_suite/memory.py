@@ -13,6 +13,7 @@ import dataclasses
 import functools
 import gc
 import os
+import pathlib
 import statistics
 import sys
 import time
@@ -91,6 +92,19 @@ def _mallinfo() -> Callable[[], Any] | None:
 
 def _resident() -> int:
     return int(psutil.Process(os.getpid()).memory_info().rss)
+
+
+def free(device: str) -> int:
+    """Bytes that can still be had on a device, as far as it can tell; on the CPU also within the process's cgroup."""
+    module = devices.module(device)
+    if module is not None and hasattr(module, "mem_get_info"):  # torch.cuda's, torch.xpu's
+        return int(module.mem_get_info()[0])
+    found = int(psutil.virtual_memory().available)
+    with contextlib.suppress(OSError, ValueError):  # no such cgroup, or no limit ("max")
+        # https://docs.kernel.org/admin-guide/cgroup-v2.html#memory-interface-files
+        limit, used = (int(pathlib.Path(f"/sys/fs/cgroup/memory.{name}").read_text()) for name in ("max", "current"))
+        found = min(found, limit - used)
+    return found
 
 
 def gauges(device: str) -> list[Gauge]:
