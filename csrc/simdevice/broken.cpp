@@ -1,5 +1,5 @@
 // Operators with a kernel for the CPU that is right, and one for the simulated device that has one fault, as kernels
-// for GPUs have them. `blend` and `forks` have none. reference_ops/broken/device.py says which check finds what.
+// for GPUs have them. `blend`, `scaled` and `forks` have none. reference_ops/broken/device.py says which check finds what.
 #include "runtime.h"
 
 #include <ATen/ops/add.h>
@@ -65,6 +65,42 @@ at::Tensor blend(const at::Tensor& a, const at::Tensor& b) {
   return blend_unchecked(a, b);
 }
 
+// Twice x, times a number that may be on the CPU, as torch's own operators take one.
+at::Tensor scaled(const at::Tensor& x, const at::Tensor& factor) {
+  TORCH_CHECK(factor.dim() == 0, "scaled: factor must have no dimension");
+  TORCH_CHECK(factor.is_cpu() || factor.device() == x.device(), "scaled: x and factor are on different devices");
+  const c10::DeviceGuard guard(x.device());
+  at::Tensor out = like(x);
+  if (factor.is_cpu()) {
+    const at::Scalar value = factor.item();
+    simdevice::launch(stream_for(x), {View(out), View(x)}, [value](const auto& t) {
+      t[0].copy_(at::mul(t[1], 2).mul_(value));
+    });
+  } else {
+    simdevice::launch(stream_for(x), {View(out), View(x), View(factor)}, [](const auto& t) {
+      t[0].copy_(at::mul(t[1], 2).mul_(t[2]));
+    });
+  }
+  return out;
+}
+
+// Lets a number on the CPU pass as `scaled` does, and takes its address for one of the device.
+at::Tensor number_on_cpu(const at::Tensor& x, const at::Tensor& factor) {
+  TORCH_CHECK(factor.dim() == 0, "scaled: factor must have no dimension");
+  TORCH_CHECK(factor.is_cpu() || factor.device() == x.device(), "scaled: x and factor are on different devices");
+  const c10::DeviceGuard guard(x.device());
+  at::Tensor out = like(x);
+  simdevice::launch(stream_for(x), {View(out), View(x), View(factor)}, [](const auto& t) {
+    t[0].copy_(at::mul(t[1], 2).mul_(t[2]));
+  });
+  return out;
+}
+
+at::Tensor scaled_cpu(const at::Tensor& x, const at::Tensor& factor) {
+  TORCH_CHECK(factor.dim() == 0, "scaled: factor must have no dimension");
+  return like(x).copy_(at::mul(x, 2).mul_(factor));
+}
+
 at::Tensor coarse(const at::Tensor& x) {
   const c10::DeviceGuard guard(x.device());
   at::Tensor out = like(x);
@@ -122,6 +158,19 @@ at::Tensor keeps_results(const at::Tensor& x) {
   static auto* kept = new std::vector<at::Tensor>();
   at::Tensor out = doubled(x);
   kept->push_back(like(x));
+  return out;
+}
+
+// Memory that torch's at::empty does not see, and so does not fill when it is asked to.
+at::Tensor last_unwritten_of_raw(const at::Tensor& x) {
+  const c10::DeviceGuard guard(x.device());
+  at::Tensor out = at::empty({0}, x.options());
+  out.set_(at::Storage(at::Storage::use_byte_size_t(), x.nbytes(), simdevice::allocator()->allocate(x.nbytes())), 0,
+           x.sizes());
+  const int64_t whole = x.numel() / 4 * 4;
+  simdevice::launch(stream_for(x), {View(out), View(x)}, [whole](const auto& t) {
+    t[0].view(-1).narrow(0, 0, whole).copy_(at::mul(t[1].reshape(-1).narrow(0, 0, whole), 2));
+  });
   return out;
 }
 
@@ -210,6 +259,7 @@ const std::pair<const char*, at::Tensor (*)(const at::Tensor&)> kDoubled[] = {
     {"beyond_the_end", beyond_the_end},
     {"keeps_results", keeps_results},
     {"last_unwritten", last_unwritten},
+    {"last_unwritten_of_raw", last_unwritten_of_raw},
     {"waits_for_kernel", waits_for_kernel},
     {"counts_calls", counts_calls},
     {"forks", forks},
@@ -220,6 +270,8 @@ const std::pair<const char*, at::Tensor (*)(const at::Tensor&)> kDoubled[] = {
 TORCH_LIBRARY(broken_device, m) {
   m.def("blend(Tensor a, Tensor b) -> Tensor");
   m.def("accepts_mixed(Tensor a, Tensor b) -> Tensor");
+  m.def("scaled(Tensor x, Tensor factor) -> Tensor");
+  m.def("number_on_cpu(Tensor x, Tensor factor) -> Tensor");
   m.def("any_order(Tensor x) -> Tensor");
   m.def("no_kernel(Tensor x) -> Tensor");
   for (const auto& [name, kernel] : kDoubled) {
@@ -230,6 +282,8 @@ TORCH_LIBRARY(broken_device, m) {
 TORCH_LIBRARY_IMPL(broken_device, CPU, m) {
   m.impl("blend", blend_cpu);
   m.impl("accepts_mixed", blend_cpu);
+  m.impl("scaled", scaled_cpu);
+  m.impl("number_on_cpu", scaled_cpu);
   m.impl("any_order", total_cpu);
   m.impl("no_kernel", doubled_cpu);
   for (const auto& [name, kernel] : kDoubled) {
@@ -240,6 +294,8 @@ TORCH_LIBRARY_IMPL(broken_device, CPU, m) {
 TORCH_LIBRARY_IMPL(broken_device, PrivateUse1, m) {
   m.impl("blend", blend);
   m.impl("accepts_mixed", blend_unchecked);
+  m.impl("scaled", scaled);
+  m.impl("number_on_cpu", number_on_cpu);
   m.impl("any_order", any_order);
   for (const auto& [name, kernel] : kDoubled) {
     m.impl(name, kernel);

@@ -69,6 +69,7 @@ constexpr size_t kSpace = size_t{1} << 40;
 constexpr size_t kAlignment = 512; // as CUDA's allocator aligns
 constexpr int kStreams = 33; // of a device: the default one, and a pool
 constexpr double kBytesPerSecond = 5e8; // slow enough that work is still under way when the host goes on
+constexpr size_t kCached = size_t{1} << 20, kMostCached = 256; // bytes of a block that is kept for reuse, and blocks
 constexpr size_t kUnnoticed = size_t{1} << 20; // less memory than this takes no time
 
 // ------------------------------------------------------------------------- streams
@@ -84,10 +85,12 @@ struct Queue {
 
 // ------------------------------------------------------------------------- memory
 
+using HostMemory = std::unique_ptr<char, decltype(&std::free)>;
+
 struct Block {
   char* address;
   size_t size;
-  std::unique_ptr<char, decltype(&std::free)> memory{nullptr, &std::free};
+  HostMemory memory{nullptr, &std::free};
   std::vector<Mark> users; // once it is freed: where the streams that may use it stood then
   std::optional<std::weak_ptr<Recording>> graph; // in whose capture it was allocated
   std::vector<c10::Stream> streams;
@@ -101,6 +104,7 @@ struct Device {
   char *space = nullptr, *next = nullptr;
   std::map<char*, Block> blocks;
   std::map<char*, Block> freed; // which queued work may still use
+  std::multimap<size_t, HostMemory> cache; // what was in blocks that are not used any more
   Counters counters;
 };
 
@@ -221,14 +225,26 @@ void throw_if_lost(c10::DeviceIndex index) {
 
 // ------------------------------------------------------------------------- memory
 
-// Frees what no queued work can use any more. With the device's lock held.
+size_t taken_by(size_t size) {
+  return (size + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+// Frees what no queued work can use any more, and keeps it for reuse. With the device's lock held.
 void sweep(Device& d) {
   for (auto it = d.freed.begin(); it != d.freed.end();) {
     bool unused = !it->second.graph || it->second.graph->expired();
     for (const Mark& point : it->second.users) {
       unused = unused && reached(point);
     }
-    it = unused ? d.freed.erase(it) : std::next(it);
+    if (!unused) {
+      ++it;
+      continue;
+    }
+    const size_t taken = taken_by(it->second.size);
+    if (taken <= kCached && d.cache.size() < kMostCached) {
+      d.cache.emplace(taken, std::move(it->second.memory));
+    }
+    it = d.freed.erase(it);
   }
 }
 
@@ -328,14 +344,20 @@ struct Memory final : c10::DeviceAllocator {
       d.space = d.next = static_cast<char*>(space);
     }
     sweep(d);
-    const size_t taken = (size + kAlignment - 1) / kAlignment * kAlignment;
+    const size_t taken = taken_by(size);
     // a gap after every block, so that what reads beyond one is seen to
     TORCH_CHECK(d.next + taken + kAlignment <= d.space + kSpace, "sim: out of memory");
     Block block{d.next, size};
-    block.memory.reset(static_cast<char*>(std::aligned_alloc(kAlignment, taken)));
-    TORCH_CHECK(block.memory, "sim: out of memory: ", size, " bytes were asked for");
-    // as what an earlier tensor may have left, and another in every allocation
-    std::memset(block.memory.get(), 0x21 + int(++d.counters.allocations % 64), taken);
+    ++d.counters.allocations;
+    // as a caching allocator does: what is there is what an earlier tensor has left, the last one of that size
+    if (auto last = d.cache.upper_bound(taken); last != d.cache.begin() && std::prev(last)->first == taken) {
+      block.memory = std::move(std::prev(last)->second);
+      d.cache.erase(std::prev(last));
+    } else {
+      block.memory.reset(static_cast<char*>(std::aligned_alloc(kAlignment, taken)));
+      TORCH_CHECK(block.memory, "sim: out of memory: ", size, " bytes were asked for");
+      std::memset(block.memory.get(), 0x21 + int(d.counters.allocations % 64), taken); // odd, and each time another
+    }
     block.streams = {current_stream(place.index())};
     if (auto recording = recording_of(block.streams[0])) {
       block.graph = recording;
@@ -360,7 +382,12 @@ struct Memory final : c10::DeviceAllocator {
     return true;
   }
 
-  void emptyCache(c10::MempoolId_t) override {}
+  void emptyCache(c10::MempoolId_t) override {
+    for (Device& d : devices()) {
+      std::lock_guard<std::mutex> held(d.lock);
+      d.cache.clear();
+    }
+  }
 
   void recordStream(const c10::DataPtr& memory, c10::Stream stream) override {
     record_stream(memory, stream);

@@ -61,6 +61,7 @@ def test_no_check_finds_fault_with_a_good_op(seen):
     assert {op: seen.noticed(op) for op in set(seen.good.values())} == {
         "broken_device::blend": {},
         "broken_device::forks": {},
+        "broken_device::scaled": {},
     }
 
 
@@ -78,6 +79,8 @@ MESSAGES = {
     "reads_host": "the op, called on matrix: it died of SIGSEGV",
     "beyond_the_end": "the op, called on matrix: the device is lost: RuntimeError: sim error: an illegal memory access",
     "accepts_mixed": "the op, called on two matrices, a on the CPU: the device is lost",
+    "number_on_cpu": "the op, called on matrix and number, factor on the CPU: the device is lost",
+    "last_unwritten_of_raw": "with fresh memory filled the result is another",
     "keeps_results": "memory of the device grows by 48 bytes with every call",
     "coarse": "on sim the result is another than on the CPU",
     "counts_calls": "the second replay of a captured call gives another result than a call; it is that of the first",
@@ -149,6 +152,11 @@ held = torch.zeros(1000, device="sim")
 assert torch.sim.memory_allocated(0) == before + 4000 == torch.accelerator.memory_allocated(0)
 del held
 assert torch.sim.memory_allocated(0) == before
+
+left = torch.full((1000,), 7.0, device="sim")
+torch.accelerator.synchronize()
+del left
+assert torch.empty(1000, device="sim").eq(7).all().item()  # a block is handed out as it was left
 
 a, b = torch.zeros(1 << 22, device="sim"), torch.empty(1 << 22, device="sim")
 side, flag = torch.Stream(device="sim"), torch.zeros((), device="sim")
