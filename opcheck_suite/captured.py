@@ -50,6 +50,27 @@ def _new(device: str) -> Any:
         return None
 
 
+def _begin(graph: Any, device: str) -> Any:
+    """Begin to capture the current stream. Returns the handle of the memory pool, where the backend has such."""
+    handle = getattr(devices.module(device), "graph_pool_handle", None)
+    if handle is None or isinstance(graph, getattr(torch.accelerator, "Graph", ())):
+        graph.capture_begin()
+        return None
+    pool = handle()
+    graph.capture_begin(pool=pool)
+    return pool
+
+
+def _let_go(device: str, index: int, pool: Any) -> None:
+    """Tell the allocator that a capture which failed is over. Up to torch 2.11 CUDA's goes on to wait for its end, and
+    then frees no memory: https://github.com/pytorch/pytorch/pull/180395. Where it knows, it says so with an error.
+    """
+    end = getattr(torch._C, f"_{torch.device(device).type}_endAllocateToPool", None)
+    if end is not None and pool is not None:
+        with contextlib.suppress(RuntimeError):
+            end(index, pool)
+
+
 class Captured:
     """A call of an op in a graph. Its arguments stay, and other values are written into them before a replay."""
 
@@ -72,7 +93,7 @@ class Captured:
         self._graph = _new(ctx.device)
         self._out, error = None, None
         with ctx.seeded(), self._stream, _not_collecting():
-            self._graph.capture_begin()
+            pool = _begin(self._graph, ctx.device)
             try:
                 args, kwargs = self.inputs
                 self._out = ctx.info.op(*args, **kwargs)
@@ -83,6 +104,7 @@ class Captured:
             except RuntimeError as raised:
                 error = error or raised
         if error is not None:
+            _let_go(ctx.device, index, pool)
             self._mend()
             raise Refused(error)
 
@@ -124,7 +146,7 @@ class Captured:
         with contextlib.suppress(RuntimeError), self._stream:
             probe, graph = torch.zeros(1, device=self._ctx.device), _new(self._ctx.device)
             self._stream.synchronize()
-            graph.capture_begin()
+            _begin(graph, self._ctx.device)
             probe.zero_()
             graph.capture_end()
 

@@ -94,11 +94,15 @@ def _resident() -> int:
     return int(psutil.Process(os.getpid()).memory_info().rss)
 
 
+def own(device: str) -> bool:
+    """Whether a device says how much memory it has, which then is not the host's: torch.cuda, torch.xpu."""
+    return hasattr(devices.module(device), "mem_get_info")
+
+
 def free(device: str) -> int:
-    """Bytes that can still be had on a device, as far as it can tell; on the CPU also within the process's cgroup."""
-    module = devices.module(device)
-    if module is not None and hasattr(module, "mem_get_info"):  # torch.cuda's, torch.xpu's
-        return int(module.mem_get_info()[0])
+    """Bytes that can still be had on a device; of the host's memory, within the process's cgroup, where it has none."""
+    if own(device):
+        return int(devices.module(device).mem_get_info()[0])
     found = int(psutil.virtual_memory().available)
     with contextlib.suppress(OSError, ValueError):  # no such cgroup, or no limit ("max")
         # https://docs.kernel.org/admin-guide/cgroup-v2.html#memory-interface-files

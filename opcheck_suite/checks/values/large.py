@@ -38,13 +38,18 @@ def _applies(ctx):
     shrinks=False,
 )
 def large(ctx, case):
+    import contextlib
     import gc
 
     from opcheck_suite import memory, state
 
-    with state.limited_memory(int(memory.free("cpu") * _PART)):
+    ctx.require(case)
+    usable = int(memory.free(ctx.device) * _PART)
+    # beyond a limit allocations raise, where Linux would end a process; a device with memory of its own raises by itself
+    limit = contextlib.nullcontext() if memory.own(ctx.device) else state.limited_memory(usable)
+    with limit:
         try:
-            _look(ctx, case, int(memory.free(ctx.device) * _PART))
+            _look(ctx, case, usable)
         finally:
             gc.collect()
 
@@ -54,7 +59,6 @@ def _look(ctx, case, bytes_free):
 
     from opcheck_suite.inputs import repeated
 
-    ctx.require(case)
     size = next((n for n in repeated.repeatable(case) if _over_and_over(ctx, case, n)), None)
     if size is None:
         ctx.skip("where the input is repeated, the result is not the same over and over")
