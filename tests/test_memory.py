@@ -163,4 +163,5 @@ def test_free_memory_is_the_devices_where_it_tells_and_else_the_hosts(monkeypatc
     assert not memory.own("cpu")
     module = types.SimpleNamespace(mem_get_info=lambda: (5, 8))
     monkeypatch.setattr(memory.devices, "module", lambda device: module)
-    assert memory.own("cuda") and memory.free("cuda") == 5
+    assert memory.own("cuda")
+    assert memory.free("cuda") == 5

@@ -15,16 +15,16 @@ from opcheck_suite.inputs.cases import Case
 
 
 def repeatable(case: Case) -> list[int]:
-    """Sizes along which a case can be repeated, numbers of rows first: those that its largest tensor has once."""
+    """Numbers of rows by which a case can be repeated: those that its largest tensor has once."""
     largest = max((t for _, t in case.leaves()), key=lambda t: t.numel(), default=None)
     if largest is None or not sizes.plain(case):
         return []
     shape = list(largest.shape)
-    return [size for size in sizes.reducible(case) if shape.count(size) == 1]
+    return [size for size in sizes.rows(case) if shape.count(size) == 1]
 
 
 def repeated(case: Case, size: int, times: int) -> Case | None:
-    """The case with all that has ``size`` rows (or columns) given ``times`` as many, the same ones again.
+    """The case with all that has ``size`` rows given ``times`` as many, the same ones again.
 
     Memory is taken for one copy. None where that could break a relation between arguments.
     """
