@@ -26,6 +26,7 @@ def check_op(
     memory: float = 4.0,
     strict: bool = False,
     seed: int = 0,
+    large: bool = False,
     known: str = "",
 ) -> Report:
     """Check one op.
@@ -52,6 +53,7 @@ def check_op(
         memory=memory,
         strict=strict,
         seed=seed,
+        large=large,
     ).validated()
     unsafe = isolate == "auto" and not can_fork_safely()
     if unsafe:

@@ -132,6 +132,7 @@ class Context:
         announce: Announce = silent,
         lost: Lost = lambda _: None,
         tier: Tier = Tier.FULL,
+        large: bool = False,
     ) -> None:
         self.spec = spec
         self.info = info
@@ -139,6 +140,8 @@ class Context:
         self.dtype = dtype
         self.seed = seed
         self.tier = tier
+        self.large = large
+        """Whether the op may be called on tensors of gigabytes."""
         self.only = only
         """Names or globs of the samples that are looked at; all, if there are none."""
         self.deadly: dict[str, str] = {}
@@ -332,14 +335,17 @@ class Context:
 
     @staticmethod
     def dirty_memory(run: Run) -> None:
-        """Fill memory of the outputs' sizes with odd bytes and free it, so that the allocator hands it out next."""
+        """Fill memory of the outputs' sizes with odd bytes and free it, so that the allocator hands it out next.
+
+        Caching allocators of devices do, too: what an earlier call left there may be the right result. Where outputs
+        are small, there is enough for the copies of arguments that are made before the call.
+        """
         held = []
         for out in tensors.tensors(run.outputs):
             if tensors.strided(out):
-                held += [
-                    torch.full((out.untyped_storage().nbytes(),), 0xA5, dtype=torch.uint8, device=out.device)
-                    for _ in range(4)
-                ]
+                size = out.untyped_storage().nbytes()
+                blocks = 4 + 3 * len(run.leaves()) if size < 1 << 20 else 4
+                held += [torch.full((size,), 0xA5, dtype=torch.uint8, device=out.device) for _ in range(blocks)]
         del held
 
     @staticmethod

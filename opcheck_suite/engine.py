@@ -56,7 +56,7 @@ def plan(
         seconds = sharding.durations(options.durations) if options.durations else {}
         part = sharding.choose((e.name for e in chosen), options.shard, seconds)
         chosen = [e for e in chosen if e.name in part]
-    checks = registry.select(options.checks, tier=tier)
+    checks = registry.select(options.checks, tier=tier, also=("values.large",) if options.large else ())
     if not checks:
         raise UsageError("no check is left to run: --checks takes them all away")
     checks = registry.prerequisites(checks)
@@ -257,7 +257,9 @@ class Runner:
             return None
         if name not in self._sessions:
             chosen = self.plan.options
-            self._sessions[name] = Session(entry, seed=chosen.seed, tier=Tier(chosen.tier), only=chosen.sample)
+            self._sessions[name] = Session(
+                entry, seed=chosen.seed, tier=Tier(chosen.tier), only=chosen.sample, large=chosen.large
+            )
         events: list[Result | Unit] = []
         for unit in queue:
             rows = [of_row(unit, row) for row in self._sessions[name].run(unit)]

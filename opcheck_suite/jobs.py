@@ -21,6 +21,8 @@ _STEPS = {
     "eager": "the op, called",
     "fake": "the op, called with fake tensors,",
     "queued": "the op, called on another device or stream",
+    "captured": "the op, captured into a graph and replayed",
+    "large": "the op, called on more than 2**31 elements",
     "threads": "the op, called from several threads at once",
     "many calls": "the op, called again and again",
 }
@@ -82,7 +84,7 @@ class Job:
 
     def _command(self) -> None:
         if self.child is None:
-            limit = int(self._options.memory * 2**30)
+            limit = self._options.memory_limit
             self.child = isolate.Child(self._serve, memory_limit=limit)
             self._last_call, self._doubtful, self._fresh = "", "", True
         self._at, self._threaded = ("", "", "", ""), ""
@@ -104,7 +106,14 @@ class Job:
             os._exit(1)
 
         session = Session(
-            self.entry, seed=chosen.seed, tier=tier, only=chosen.sample, announce=announce, lost=lost, shrink=True
+            self.entry,
+            seed=chosen.seed,
+            tier=tier,
+            only=chosen.sample,
+            announce=announce,
+            lost=lost,
+            shrink=True,
+            large=chosen.large,
         )
         for command in commands:
             unit, done, deadly = Unit(**command["unit"]), frozenset(command["done"]), command["deadly"]

@@ -13,6 +13,7 @@ import dataclasses
 import functools
 import gc
 import os
+import pathlib
 import statistics
 import sys
 import time
@@ -91,6 +92,23 @@ def _mallinfo() -> Callable[[], Any] | None:
 
 def _resident() -> int:
     return int(psutil.Process(os.getpid()).memory_info().rss)
+
+
+def own(device: str) -> bool:
+    """Whether a device says how much memory it has, which then is not the host's: torch.cuda, torch.xpu."""
+    return hasattr(devices.module(device), "mem_get_info")
+
+
+def free(device: str) -> int:
+    """Bytes that can still be had on a device; of the host's memory, within the process's cgroup, where it has none."""
+    if own(device):
+        return int(devices.module(device).mem_get_info()[0])
+    found = int(psutil.virtual_memory().available)
+    with contextlib.suppress(OSError, ValueError):  # no such cgroup, or no limit ("max")
+        # https://docs.kernel.org/admin-guide/cgroup-v2.html#memory-interface-files
+        limit, used = (int(pathlib.Path(f"/sys/fs/cgroup/memory.{name}").read_text()) for name in ("max", "current"))
+        found = min(found, limit - used)
+    return found
 
 
 def gauges(device: str) -> list[Gauge]:

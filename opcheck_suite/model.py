@@ -177,6 +177,7 @@ class Check:
     scope: str = "case"
     applies: Callable[..., str | None] | None = None
     failing_samples: bool = False
+    shrinks: bool = True
 
     @property
     def family(self) -> str:

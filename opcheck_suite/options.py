@@ -10,6 +10,9 @@ from typing import Any
 from opcheck_suite.model import Tier
 from opcheck_suite.registry import UsageError, one_of
 
+#: What ``large`` adds to the limit on memory. values.large takes no more than most of what is free.
+_LARGE_GIB = 32
+
 CAPABILITIES = ("native", "cuda", "triton")
 
 
@@ -29,6 +32,7 @@ class RunOptions:
     require: tuple[str, ...] = ()
     strict: bool = False
     seed: int = 0
+    large: bool = False
     shard: str = ""
     durations: str = ""
 
@@ -47,6 +51,11 @@ class RunOptions:
         elif self.durations:
             raise UsageError("--durations balances shards, and no --shard is given")
         return self
+
+    @property
+    def memory_limit(self) -> int:
+        """Bytes of memory that an op's process may take, of which large tensors take the most; 0 is no limit."""
+        return int((self.memory + _LARGE_GIB * self.large) * 2**30) if self.memory else 0
 
     def as_dict(self) -> dict[str, Any]:
         """The options as plain values, for reports."""
@@ -100,6 +109,9 @@ DECLARATIONS = (
     ),
     Declaration("strict", "count warnings and checks that nothing exercised as bad", flag=True),
     Declaration("seed", "seed that is set before every call of an op", "N", kind=int),
+    Declaration(
+        "large", "also call ops on tensors of more than 2**31 elements: gigabytes of memory, seconds an op", flag=True
+    ),
     Declaration("shard", "only part i of n of the ops; opcheck merge puts the reports of all together", "I/N"),
     Declaration("durations", "balance shards by the seconds in this JSON report, such as the last run's", "PATH"),
 )

@@ -45,6 +45,7 @@ def check(
     since: str = "0.1.0",
     applies: Callable[..., str | None] | None = None,
     failing_samples: bool = False,
+    shrinks: bool = True,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Add the decorated function to the catalogue.
 
@@ -54,6 +55,8 @@ def check(
     variants derived from it. Tier ``static`` goes with scope ``"op"`` and runs no kernel.
 
     With ``failing_samples`` the function also sees samples that the op raises on, which other checks are spared.
+
+    Without ``shrinks``, an input on which the check fails is shown as it is, and no smaller one is looked for.
 
     ``applies(ctx)`` returns None, or the reason for which the check does not apply to an op.
 
@@ -90,6 +93,7 @@ def check(
             scope=scope,
             applies=applies,
             failing_samples=failing_samples,
+            shrinks=shrinks,
         )
         return fn
 
@@ -156,11 +160,12 @@ def get(id: str) -> Check:
     return _CHECKS[id]
 
 
-def select(patterns: Iterable[str], *, tier: Tier) -> list[Check]:
+def select(patterns: Iterable[str], *, tier: Tier, also: Iterable[str] = ()) -> list[Check]:
     """The checks that a run with these patterns consists of.
 
-    Without patterns: all checks of the tier. A pattern is an id, a family or a glob such as ``fake.*``; checks named
-    by a pattern are taken whatever their tier. A pattern that begins with ``-`` or ``!`` takes checks away.
+    Without patterns: all checks of the tier, and those with the ids in ``also``. A pattern is an id, a family or a glob
+    such as ``fake.*``; checks named by a pattern are taken whatever their tier. A pattern that begins with ``-`` or
+    ``!`` takes checks away.
 
     Raises UsageError when a pattern matches nothing.
     """
@@ -183,7 +188,7 @@ def select(patterns: Iterable[str], *, tier: Tier) -> list[Check]:
             positive = True
             chosen |= hit
     if not positive:
-        chosen = {c.id for c in checks if tier.includes(c.tier)}
+        chosen = {c.id for c in checks if tier.includes(c.tier)} | {get(id).id for id in also}
     return [c for c in checks if c.id in chosen - removed]
 
 

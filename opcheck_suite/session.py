@@ -50,7 +50,8 @@ class _Finding:
 class Session:
     """The checks of one op. Contexts, and with them memoised runs, live as long as the session.
 
-    With ``shrink``, inputs on which a check fails are made smaller, which forks this process.
+    With ``large``, ops are called on tensors of gigabytes, too. With ``shrink``, inputs on which a check fails are made
+    smaller, which forks this process.
     """
 
     def __init__(
@@ -63,8 +64,10 @@ class Session:
         announce: context.Announce = context.silent,
         lost: context.Lost = lambda _: None,
         shrink: bool = False,
+        large: bool = False,
     ) -> None:
         self.entry = entry
+        self._large = large
         self._tier = tier
         self._shrink = shrink
         self._seed = seed
@@ -88,6 +91,7 @@ class Session:
                 announce=self._announce,
                 lost=self._lost,
                 tier=self._tier,
+                large=self._large,
             )
         return self._contexts[key]
 
@@ -125,7 +129,7 @@ class Session:
         if not samples:
             yield Row("", Outcome.NOT_EXERCISED, "no sample is chosen" if ctx.only else "the op has no samples")
             return
-        shrink = self._shrink and check.id not in ctx.spec.expected_failures
+        shrink = self._shrink and check.shrinks and check.id not in ctx.spec.expected_failures
         seen: set[tuple[Any, ...]] = set()
         most = _most_signatures(check, ctx)
         lacking: list[str] = []

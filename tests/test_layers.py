@@ -25,8 +25,8 @@ ARROWS = {
     "report": ("reports progress", "registry model"),
     "session": ("session reduction shrinking", "context specs tool registry isolate model"),
     "context": (
-        "context alternatives compilepairs costs exporting fakepairs gradients layoutpairs mapped programs pykernel"
-        " queued rounding signatures surroundings sweeps threaded",
+        "context alternatives captured compilepairs costs exporting fakepairs gradients layoutpairs mapped programs"
+        " pykernel queued rounding signatures surroundings sweeps threaded",
         "specs tool model",
     ),
     "specs": ("specs", "tool registry model"),
@@ -97,6 +97,7 @@ def test_checks_import_nothing_but_the_registry_the_context_and_helpers():
         "registry",
         "context",
         "alternatives",
+        "captured",
         "compare",
         "compilepairs",
         "compiling",

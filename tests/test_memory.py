@@ -7,8 +7,10 @@ import functools
 import gc
 import subprocess
 import sys
+import types
 from collections.abc import Callable
 
+import psutil
 import pytest
 import torch
 from torch import Tensor
@@ -154,3 +156,12 @@ def test_the_holder_of_a_result_is_named():
 
     assert memory.holders(into_list) == [f"{__name__}._held"]
     assert memory.holders(into_table) == [f"{__name__}._held_by_key"]
+
+
+def test_free_memory_is_the_devices_where_it_tells_and_else_the_hosts(monkeypatch):
+    assert 0 < memory.free("cpu") <= psutil.virtual_memory().total
+    assert not memory.own("cpu")
+    module = types.SimpleNamespace(mem_get_info=lambda: (5, 8))
+    monkeypatch.setattr(memory.devices, "module", lambda device: module)
+    assert memory.own("cuda")
+    assert memory.free("cuda") == 5

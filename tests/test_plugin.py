@@ -260,7 +260,7 @@ def test_every_option_is_prefixed_and_in_the_help(specs):
     names = set(re.findall(r"^  (--[\w-]+)", section, flags=re.MULTILINE))
     assert all(name.startswith("--opcheck") for name in names)
     fields = ["ops", "checks", "device", "tier", "timeout", "memory", "isolate", "require", "sample", "strict", "seed"]
-    fields += ["shard", "durations", "known"]
+    fields += ["shard", "durations", "known", "large"]
     assert names == {"--opcheck", "--opcheck-only", "--opcheck-report", "--opcheck-guard"} | {
         f"--opcheck-{f}" for f in fields
     }

@@ -225,3 +225,13 @@ def test_whoever_looks_at_outputs_gets_the_checks_that_say_there_are_some():
 def test_the_types_of_the_model_cannot_be_changed():
     with pytest.raises(dataclasses.FrozenInstanceError):
         registry.get("fake.runs").title = "another"
+
+
+def test_checks_that_are_asked_for_come_beside_those_of_a_tier_and_not_beside_patterns():
+    quick = {c.id for c in registry.select((), tier=Tier.QUICK)}
+    assert "values.large" not in quick
+    assert {c.id for c in registry.select((), tier=Tier.QUICK, also=("values.large",))} == quick | {"values.large"}
+    assert [c.id for c in registry.select(("values.runs",), tier=Tier.QUICK, also=("values.large",))] == ["values.runs"]
+    assert "values.large" not in {
+        c.id for c in registry.select(("!values.large",), tier=Tier.FULL, also=("values.large",))
+    }

@@ -1,14 +1,17 @@
 // Operators with a kernel for the CPU that is right, and one for the simulated device that has one fault, as kernels
-// for GPUs have them. `blend` has none. reference_ops/broken/device.py says which check finds what.
+// for GPUs have them. `blend`, `scaled` and `forks` have none. reference_ops/broken/device.py says which check finds what.
 #include "runtime.h"
 
 #include <ATen/ops/add.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/mul.h>
+#include <ATen/ops/zeros.h>
 #include <c10/core/DeviceGuard.h>
 #include <torch/library.h>
 
 #include <algorithm>
+#include <array>
+#include <map>
 #include <numeric>
 #include <random>
 
@@ -60,6 +63,42 @@ at::Tensor blend_unchecked(const at::Tensor& a, const at::Tensor& b) {
 at::Tensor blend(const at::Tensor& a, const at::Tensor& b) {
   TORCH_CHECK(b.device() == a.device(), "blend: a is on ", a.device(), " and b on ", b.device());
   return blend_unchecked(a, b);
+}
+
+// Twice x, times a number that may be on the CPU, as torch's own operators take one.
+at::Tensor scaled(const at::Tensor& x, const at::Tensor& factor) {
+  TORCH_CHECK(factor.dim() == 0, "scaled: factor must have no dimension");
+  TORCH_CHECK(factor.is_cpu() || factor.device() == x.device(), "scaled: x and factor are on different devices");
+  const c10::DeviceGuard guard(x.device());
+  at::Tensor out = like(x);
+  if (factor.is_cpu()) {
+    const at::Scalar value = factor.item();
+    simdevice::launch(stream_for(x), {View(out), View(x)}, [value](const auto& t) {
+      t[0].copy_(at::mul(t[1], 2).mul_(value));
+    });
+  } else {
+    simdevice::launch(stream_for(x), {View(out), View(x), View(factor)}, [](const auto& t) {
+      t[0].copy_(at::mul(t[1], 2).mul_(t[2]));
+    });
+  }
+  return out;
+}
+
+// Lets a number on the CPU pass as `scaled` does, and takes its address for one of the device.
+at::Tensor number_on_cpu(const at::Tensor& x, const at::Tensor& factor) {
+  TORCH_CHECK(factor.dim() == 0, "scaled: factor must have no dimension");
+  TORCH_CHECK(factor.is_cpu() || factor.device() == x.device(), "scaled: x and factor are on different devices");
+  const c10::DeviceGuard guard(x.device());
+  at::Tensor out = like(x);
+  simdevice::launch(stream_for(x), {View(out), View(x), View(factor)}, [](const auto& t) {
+    t[0].copy_(at::mul(t[1], 2).mul_(t[2]));
+  });
+  return out;
+}
+
+at::Tensor scaled_cpu(const at::Tensor& x, const at::Tensor& factor) {
+  TORCH_CHECK(factor.dim() == 0, "scaled: factor must have no dimension");
+  return like(x).copy_(at::mul(x, 2).mul_(factor));
 }
 
 at::Tensor coarse(const at::Tensor& x) {
@@ -122,6 +161,19 @@ at::Tensor keeps_results(const at::Tensor& x) {
   return out;
 }
 
+// Memory that torch's at::empty does not see, and so does not fill when it is asked to.
+at::Tensor last_unwritten_of_raw(const at::Tensor& x) {
+  const c10::DeviceGuard guard(x.device());
+  at::Tensor out = at::empty({0}, x.options());
+  out.set_(at::Storage(at::Storage::use_byte_size_t(), x.nbytes(), simdevice::allocator()->allocate(x.nbytes())), 0,
+           x.sizes());
+  const int64_t whole = x.numel() / 4 * 4;
+  simdevice::launch(stream_for(x), {View(out), View(x)}, [whole](const auto& t) {
+    t[0].view(-1).narrow(0, 0, whole).copy_(at::mul(t[1].reshape(-1).narrow(0, 0, whole), 2));
+  });
+  return out;
+}
+
 at::Tensor last_unwritten(const at::Tensor& x) {
   const c10::DeviceGuard guard(x.device());
   at::Tensor out = like(x);
@@ -129,6 +181,46 @@ at::Tensor last_unwritten(const at::Tensor& x) {
   simdevice::launch(stream_for(x), {View(out), View(x)}, [whole](const auto& t) {
     t[0].view(-1).narrow(0, 0, whole).copy_(at::mul(t[1].reshape(-1).narrow(0, 0, whole), 2));
   });
+  return out;
+}
+
+// Looks for errors of the kernel that it has just queued.
+at::Tensor waits_for_kernel(const at::Tensor& x) {
+  at::Tensor out = doubled(x);
+  simdevice::synchronize(stream_for(x));
+  return out;
+}
+
+// A kernel of several blocks tells by a flag on the device whether another block has done the work of this call. The
+// flag holds the number of the call, which the host counts.
+at::Tensor counts_calls(const at::Tensor& x) {
+  static auto* flags = new std::map<c10::DeviceIndex, at::Tensor>();
+  static int64_t calls = 0;
+  const c10::DeviceGuard guard(x.device());
+  at::Tensor& flag = (*flags)[x.device().index()];
+  if (!flag.defined()) {
+    flag = at::zeros({}, x.options().dtype(at::kLong));
+  }
+  at::Tensor out = like(x);
+  simdevice::launch(stream_for(x), {View(out), View(x), View(flag)}, [call = ++calls](const auto& t) {
+    if (t[2].template item<int64_t>() != call) {
+      t[0].copy_(at::mul(t[1], 2));
+      t[2].fill_(call);
+    }
+  });
+  return out;
+}
+
+// Twice x on a stream of its own, which waits for the current one, and is waited for: as it should be.
+at::Tensor forks(const at::Tensor& x) {
+  const c10::DeviceGuard guard(x.device());
+  static const std::array<c10::Stream, simdevice::kDevices> sides = {
+      simdevice::new_stream(0), simdevice::new_stream(1)};
+  const c10::Stream stream = stream_for(x), side = sides[x.device().index()];
+  at::Tensor out = like(x);
+  simdevice::wait_for(side, simdevice::mark(stream));
+  double_into(out, x, side);
+  simdevice::wait_for(stream, simdevice::mark(side));
   return out;
 }
 
@@ -167,6 +259,10 @@ const std::pair<const char*, at::Tensor (*)(const at::Tensor&)> kDoubled[] = {
     {"beyond_the_end", beyond_the_end},
     {"keeps_results", keeps_results},
     {"last_unwritten", last_unwritten},
+    {"last_unwritten_of_raw", last_unwritten_of_raw},
+    {"waits_for_kernel", waits_for_kernel},
+    {"counts_calls", counts_calls},
+    {"forks", forks},
 };
 
 } // namespace
@@ -174,6 +270,8 @@ const std::pair<const char*, at::Tensor (*)(const at::Tensor&)> kDoubled[] = {
 TORCH_LIBRARY(broken_device, m) {
   m.def("blend(Tensor a, Tensor b) -> Tensor");
   m.def("accepts_mixed(Tensor a, Tensor b) -> Tensor");
+  m.def("scaled(Tensor x, Tensor factor) -> Tensor");
+  m.def("number_on_cpu(Tensor x, Tensor factor) -> Tensor");
   m.def("any_order(Tensor x) -> Tensor");
   m.def("no_kernel(Tensor x) -> Tensor");
   for (const auto& [name, kernel] : kDoubled) {
@@ -184,6 +282,8 @@ TORCH_LIBRARY(broken_device, m) {
 TORCH_LIBRARY_IMPL(broken_device, CPU, m) {
   m.impl("blend", blend_cpu);
   m.impl("accepts_mixed", blend_cpu);
+  m.impl("scaled", scaled_cpu);
+  m.impl("number_on_cpu", scaled_cpu);
   m.impl("any_order", total_cpu);
   m.impl("no_kernel", doubled_cpu);
   for (const auto& [name, kernel] : kDoubled) {
@@ -194,6 +294,8 @@ TORCH_LIBRARY_IMPL(broken_device, CPU, m) {
 TORCH_LIBRARY_IMPL(broken_device, PrivateUse1, m) {
   m.impl("blend", blend);
   m.impl("accepts_mixed", blend_unchecked);
+  m.impl("scaled", scaled);
+  m.impl("number_on_cpu", number_on_cpu);
   m.impl("any_order", any_order);
   for (const auto& [name, kernel] : kDoubled) {
     m.impl(name, kernel);

@@ -1,12 +1,11 @@
 // What torch asks of a backend: a guard for its devices and streams, the hooks of torch.accelerator, and the operators
-// that make, view and copy tensors. All other operators of torch's run on the CPU, on copies.
+// that make, view and copy tensors. fallback.cpp has the others.
 #include "runtime.h"
 
 #include <ATen/Context.h>
 #include <ATen/EmptyTensor.h>
 #include <ATen/MemoryOverlap.h>
 #include <ATen/detail/PrivateUse1HooksInterface.h>
-#include <ATen/native/CPUFallback.h>
 #include <ATen/native/TensorFactories.h>
 #include <ATen/ops/_reshape_alias_native.h>
 #include <ATen/ops/as_strided_native.h>
@@ -231,6 +230,7 @@ at::Tensor copy_from(const at::Tensor& given, const at::Tensor& target, bool) {
   const auto copy = [](const auto& t) { t[0].copy_(t[1]); };
   if (source.is_cpu()) {
     // as from pageable memory: the host may overwrite its own at once
+    forbid_while_capturing(current_stream(target.device().index()), "memory of the host is copied");
     const at::Tensor staged = source.detach().clone();
     launch(current_stream(target.device().index()), {View(target)}, [staged](const auto& t) { t[0].copy_(staged); });
   } else if (target.is_cpu()) {
@@ -239,6 +239,7 @@ at::Tensor copy_from(const at::Tensor& given, const at::Tensor& target, bool) {
     launch(current_stream(target.device().index()), {View(target), View(source)}, copy);
   } else {
     // by way of the host; each device's stream is in order with what it has queued
+    forbid_while_capturing(current_stream(target.device().index()), "memory of another device is copied");
     const at::Tensor staged = to_host(source);
     launch(current_stream(target.device().index()), {View(target)}, [staged](const auto& t) { t[0].copy_(staged); });
   }
@@ -270,52 +271,6 @@ at::Scalar item_sim(const at::Tensor& self) {
 
 void record_stream_sim(at::Tensor& self, c10::Stream stream) {
   record_stream(self.storage().data_ptr(), stream);
-}
-
-// ------------------------------------------------------------------------- everything else
-
-// Positions may be on the CPU, whatever they index; numbers as well.
-bool may_mix(const std::string& name) {
-  return name == "aten::index" || name == "aten::index_put" || name == "aten::index_put_" ||
-      name == "aten::_index_put_impl_";
-}
-
-void require_one_device(const c10::FunctionSchema& schema, const torch::jit::Stack& stack) {
-  std::optional<c10::Device> place;
-  const auto look = [&](const at::Tensor& t) {
-    if (!t.defined() || (t.dim() == 0 && t.is_cpu())) {
-      return;
-    }
-    TORCH_CHECK(
-        !place || *place == t.device(), "Expected all tensors to be on the same device, but found at least two devices, ",
-        *place, " and ", t.device(), "! (", schema.name(), ")");
-    place = t.device();
-  };
-  for (const c10::IValue& value : torch::jit::last(stack, schema.arguments().size())) {
-    if (value.isTensor()) {
-      look(value.toTensor());
-    } else if (value.isTensorList()) {
-      for (const at::Tensor& t : value.toTensorVector()) {
-        look(t);
-      }
-    }
-  }
-}
-
-void on_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
-  const c10::FunctionSchema& schema = op.schema();
-  const std::string& name = schema.name();
-  // Others' operators are not made to work where their authors have no kernel.
-  TORCH_CHECK_NOT_IMPLEMENTED(
-      name.rfind("aten::", 0) == 0, "Could not run '", name, "' with arguments from the 'sim' backend: it has no kernel.");
-  if (!may_mix(name)) {
-    require_one_device(schema, *stack);
-  }
-  at::native::cpu_fallback(op, stack);
-}
-
-TORCH_LIBRARY_IMPL(_, PrivateUse1, m) {
-  m.fallback(torch::CppFunction::makeFromBoxedFunction<&on_cpu>());
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {

@@ -18,10 +18,50 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 
 namespace simdevice {
+
+struct Recording {
+  explicit Recording(c10::Stream stream) : origin(stream) {}
+
+  const c10::Stream origin; // on which the capture began
+  std::mutex lock; // of all below
+  // In the order in which the host asked for it, which is one in which nothing comes before what it waits for.
+  std::vector<std::function<void()>> work;
+  std::map<c10::StreamId, size_t> apart; // work of other streams that the first one does not wait for yet
+  std::vector<c10::Stream> joined;
+  std::string error;
+
+  void add(c10::Stream stream, std::function<void()> item) {
+    std::lock_guard<std::mutex> held(lock);
+    TORCH_CHECK(error.empty(), "sim error: the capture has failed already: ", error);
+    work.push_back(std::move(item));
+    if (stream != origin) {
+      apart[stream.id()] = work.size();
+    }
+  }
+
+  void wait_for(c10::Stream stream, const Mark& point) {
+    std::lock_guard<std::mutex> held(lock);
+    auto found = apart.find(point.stream.id());
+    if (found != apart.end() && found->second <= point.ticket) {
+      apart.erase(found);
+      if (stream != origin) {
+        apart[stream.id()] = work.size();
+      }
+    }
+  }
+
+  [[noreturn]] void refuse(const char* what) {
+    std::lock_guard<std::mutex> held(lock);
+    error = error.empty() ? what : error;
+    TORCH_CHECK(false, "sim error: operation not permitted while a stream is captured: ", what);
+  }
+};
+
 namespace {
 
 // Addresses of a device are handed out once and never again, as far as this goes.
@@ -29,12 +69,14 @@ constexpr size_t kSpace = size_t{1} << 40;
 constexpr size_t kAlignment = 512; // as CUDA's allocator aligns
 constexpr int kStreams = 33; // of a device: the default one, and a pool
 constexpr double kBytesPerSecond = 5e8; // slow enough that work is still under way when the host goes on
+constexpr size_t kCached = size_t{1} << 20, kMostCached = 256; // bytes of a block that is kept for reuse, and blocks
 constexpr size_t kUnnoticed = size_t{1} << 20; // less memory than this takes no time
 
 // ------------------------------------------------------------------------- streams
 
 struct Queue {
   std::mutex lock;
+  std::shared_ptr<Recording> recording; // while the stream is captured
   std::condition_variable changed;
   std::deque<std::function<void()>> work;
   uint64_t queued = 0, done = 0;
@@ -43,11 +85,14 @@ struct Queue {
 
 // ------------------------------------------------------------------------- memory
 
+using HostMemory = std::unique_ptr<char, decltype(&std::free)>;
+
 struct Block {
   char* address;
   size_t size;
-  std::unique_ptr<char, decltype(&std::free)> memory{nullptr, &std::free};
+  HostMemory memory{nullptr, &std::free};
   std::vector<Mark> users; // once it is freed: where the streams that may use it stood then
+  std::optional<std::weak_ptr<Recording>> graph; // in whose capture it was allocated
   std::vector<c10::Stream> streams;
 };
 
@@ -59,6 +104,7 @@ struct Device {
   char *space = nullptr, *next = nullptr;
   std::map<char*, Block> blocks;
   std::map<char*, Block> freed; // which queued work may still use
+  std::multimap<size_t, HostMemory> cache; // what was in blocks that are not used any more
   Counters counters;
 };
 
@@ -133,9 +179,13 @@ void enqueue(c10::Stream stream, std::function<void()> work) {
   (void)registered;
   Queue& q = queue(stream);
   std::lock_guard<std::mutex> held(q.lock);
+  if (q.recording) {
+    q.recording->add(stream, std::move(work));
+    return;
+  }
   if (!q.running) {
+    std::thread(serve, std::ref(q)).detach(); // throws where no thread can be had
     q.running = true;
-    std::thread(serve, std::ref(q)).detach();
   }
   q.work.push_back(std::move(work));
   ++q.queued;
@@ -148,6 +198,24 @@ void wait(const Mark& point) {
   q.changed.wait(held, [&] { return q.done >= point.ticket; });
 }
 
+Mark end_of(c10::Stream stream) {
+  Queue& q = queue(stream);
+  std::lock_guard<std::mutex> held(q.lock);
+  return {stream, q.queued};
+}
+
+bool reached(const Mark& point) {
+  Queue& q = queue(point.stream);
+  std::lock_guard<std::mutex> held(q.lock);
+  return q.done >= point.ticket;
+}
+
+std::shared_ptr<Recording> recording_of(c10::Stream stream) {
+  Queue& q = queue(stream);
+  std::lock_guard<std::mutex> held(q.lock);
+  return q.recording;
+}
+
 void throw_if_lost(c10::DeviceIndex index) {
   Device& d = device(index);
   std::lock_guard<std::mutex> held(d.lock);
@@ -157,14 +225,26 @@ void throw_if_lost(c10::DeviceIndex index) {
 
 // ------------------------------------------------------------------------- memory
 
-// Frees what no queued work can use any more. With the device's lock held.
+size_t taken_by(size_t size) {
+  return (size + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+// Frees what no queued work can use any more, and keeps it for reuse. With the device's lock held.
 void sweep(Device& d) {
   for (auto it = d.freed.begin(); it != d.freed.end();) {
-    bool unused = true;
+    bool unused = !it->second.graph || it->second.graph->expired();
     for (const Mark& point : it->second.users) {
-      unused = unused && passed(point);
+      unused = unused && reached(point);
     }
-    it = unused ? d.freed.erase(it) : std::next(it);
+    if (!unused) {
+      ++it;
+      continue;
+    }
+    const size_t taken = taken_by(it->second.size);
+    if (taken <= kCached && d.cache.size() < kMostCached) {
+      d.cache.emplace(taken, std::move(it->second.memory));
+    }
+    it = d.freed.erase(it);
   }
 }
 
@@ -186,7 +266,7 @@ void release(void* address) {
     }
     d.counters.allocated -= it->second.size;
     for (c10::Stream stream : it->second.streams) {
-      it->second.users.push_back(mark(stream));
+      it->second.users.push_back(end_of(stream));
     }
     d.freed.insert(d.blocks.extract(it));
     sweep(d);
@@ -264,15 +344,24 @@ struct Memory final : c10::DeviceAllocator {
       d.space = d.next = static_cast<char*>(space);
     }
     sweep(d);
-    const size_t taken = (size + kAlignment - 1) / kAlignment * kAlignment;
+    const size_t taken = taken_by(size);
     // a gap after every block, so that what reads beyond one is seen to
     TORCH_CHECK(d.next + taken + kAlignment <= d.space + kSpace, "sim: out of memory");
     Block block{d.next, size};
-    block.memory.reset(static_cast<char*>(std::aligned_alloc(kAlignment, taken)));
-    TORCH_CHECK(block.memory, "sim: out of memory: ", size, " bytes were asked for");
-    // as what an earlier tensor may have left, and another in every allocation
-    std::memset(block.memory.get(), 0x21 + int(++d.counters.allocations % 64), taken);
+    ++d.counters.allocations;
+    // as a caching allocator does: what is there is what an earlier tensor has left, the last one of that size
+    if (auto last = d.cache.upper_bound(taken); last != d.cache.begin() && std::prev(last)->first == taken) {
+      block.memory = std::move(std::prev(last)->second);
+      d.cache.erase(std::prev(last));
+    } else {
+      block.memory.reset(static_cast<char*>(std::aligned_alloc(kAlignment, taken)));
+      TORCH_CHECK(block.memory, "sim: out of memory: ", size, " bytes were asked for");
+      std::memset(block.memory.get(), 0x21 + int(d.counters.allocations % 64), taken); // odd, and each time another
+    }
     block.streams = {current_stream(place.index())};
+    if (auto recording = recording_of(block.streams[0])) {
+      block.graph = recording;
+    }
     d.next += taken + kAlignment;
     d.counters.allocated += size;
     d.counters.peak = std::max(d.counters.peak, d.counters.allocated);
@@ -293,7 +382,12 @@ struct Memory final : c10::DeviceAllocator {
     return true;
   }
 
-  void emptyCache(c10::MempoolId_t) override {}
+  void emptyCache(c10::MempoolId_t) override {
+    for (Device& d : devices()) {
+      std::lock_guard<std::mutex> held(d.lock);
+      d.cache.clear();
+    }
+  }
 
   void recordStream(const c10::DataPtr& memory, c10::Stream stream) override {
     record_stream(memory, stream);
@@ -359,15 +453,19 @@ c10::Stream exchange_stream(c10::Stream stream) {
 }
 
 Mark mark(c10::Stream stream) {
-  Queue& q = queue(stream);
-  std::lock_guard<std::mutex> held(q.lock);
-  return {stream, q.queued};
+  auto recording = recording_of(stream);
+  if (!recording) {
+    return end_of(stream);
+  }
+  std::lock_guard<std::mutex> held(recording->lock);
+  return {stream, recording->work.size(), recording};
 }
 
 bool passed(const Mark& point) {
-  Queue& q = queue(point.stream);
-  std::lock_guard<std::mutex> held(q.lock);
-  return q.done >= point.ticket;
+  if (point.recording) {
+    point.recording->refuse("the host asks how far it has come");
+  }
+  return reached(point);
 }
 
 bool idle(c10::Stream stream) {
@@ -375,12 +473,30 @@ bool idle(c10::Stream stream) {
 }
 
 void wait_for(c10::Stream stream, const Mark& point) {
-  if (stream != point.stream && !passed(point)) {
+  if (stream == point.stream) {
+    return;
+  }
+  auto own = recording_of(stream);
+  if (point.recording) { // the stream is captured from here on
+    if (!own) {
+      Queue& q = queue(stream);
+      std::lock_guard<std::mutex> held(q.lock);
+      q.recording = own = point.recording;
+      own->joined.push_back(stream);
+    }
+    TORCH_CHECK(own == point.recording, "sim error: a stream of one capture cannot wait for a stream of another");
+    own->wait_for(stream, point);
+  } else if (own) {
+    own->refuse("it is to wait for work of a stream that is not captured");
+  } else if (!reached(point)) {
     enqueue(stream, [point] { wait(point); });
   }
 }
 
 void synchronize(const Mark& point) {
+  if (point.recording) {
+    point.recording->refuse("the host waits for it");
+  }
   wait(point);
   throw_if_lost(point.stream.device_index());
 }
@@ -392,9 +508,53 @@ void synchronize(c10::Stream stream) {
 void synchronize_device(c10::DeviceIndex index) {
   index = index < 0 ? t_device : index;
   for (int id = 0; id < kStreams; ++id) {
-    wait(mark(stream_of(index, id)));
+    forbid_while_capturing(stream_of(index, id), "the host waits for the device");
+    wait(end_of(stream_of(index, id)));
   }
   throw_if_lost(index);
+}
+
+void capture_begin() {
+  const c10::Stream stream = current_stream(-1);
+  TORCH_CHECK(stream.id() != 0, "sim error: the default stream cannot be captured");
+  Queue& q = queue(stream);
+  std::lock_guard<std::mutex> held(q.lock);
+  TORCH_CHECK(!q.recording, "sim error: the stream is captured already");
+  q.recording = std::make_shared<Recording>(stream);
+}
+
+std::shared_ptr<Recording> capture_end() {
+  const c10::Stream stream = current_stream(-1);
+  auto recording = recording_of(stream);
+  TORCH_CHECK(recording && recording->origin == stream, "sim error: no capture began on the current stream");
+  auto streams = recording->joined;
+  streams.push_back(stream);
+  for (c10::Stream captured : streams) {
+    Queue& q = queue(captured);
+    std::lock_guard<std::mutex> held(q.lock);
+    q.recording = nullptr;
+  }
+  TORCH_CHECK(recording->error.empty(), "sim error: the capture has failed: ", recording->error);
+  TORCH_CHECK(recording->apart.empty(), "sim error: the captured stream does not wait for work of another stream");
+  return recording;
+}
+
+void replay(const std::shared_ptr<Recording>& recording) {
+  enqueue(current_stream(recording->origin.device_index()), [recording] {
+    for (const auto& item : recording->work) {
+      item();
+    }
+  });
+}
+
+bool capturing(c10::Stream stream) {
+  return recording_of(stream) != nullptr;
+}
+
+void forbid_while_capturing(c10::Stream stream, const char* what) {
+  if (auto recording = recording_of(stream)) {
+    recording->refuse(what);
+  }
 }
 
 View::View(const at::Tensor& t)

@@ -11,6 +11,7 @@
 #include <c10/core/Stream.h>
 
 #include <functional>
+#include <memory>
 #include <vector>
 
 namespace simdevice {
@@ -31,10 +32,14 @@ void synchronize(c10::Stream stream);
 void synchronize_device(c10::DeviceIndex index);
 bool idle(c10::Stream stream);
 
-// A point in a stream's queue.
+// Work of streams that is recorded, and not done until it is replayed.
+struct Recording;
+
+// A point in a stream's queue, or in a recording.
 struct Mark {
   c10::Stream stream;
   uint64_t ticket;
+  std::shared_ptr<Recording> recording = nullptr;
 };
 Mark mark(c10::Stream stream);
 bool passed(const Mark& point);
@@ -54,7 +59,16 @@ struct View {
 using Kernel = std::function<void(const std::vector<at::Tensor>&)>;
 void launch(c10::Stream stream, std::vector<View> views, Kernel kernel);
 
-// The memory of the devices. What is freed stays valid for the work that is queued on the streams that know of it.
+// Graphs. From the one call to the other, what is queued on the current stream, and on streams that wait for it, is
+// recorded. Waiting for such a stream and copying from or to the host are errors, after which nothing is recorded.
+void capture_begin();
+std::shared_ptr<Recording> capture_end();
+void replay(const std::shared_ptr<Recording>& recording); // on the current stream
+bool capturing(c10::Stream stream);
+void forbid_while_capturing(c10::Stream stream, const char* what);
+
+// The memory of the devices. What is freed stays valid for the work that is queued on the streams that know of it, and
+// what a graph's capture allocates, for as long as there is the graph.
 c10::Allocator* allocator();
 void record_stream(const c10::DataPtr& memory, c10::Stream stream);
 

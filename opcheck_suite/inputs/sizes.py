@@ -177,6 +177,11 @@ def reducible(case: Case) -> list[int]:
     return [s.value for s in sorted(_sizes(case), key=lambda s: (not s.leading, -s.value))]
 
 
+def rows(case: Case) -> list[int]:
+    """The distinct sizes above one in a case that are numbers of rows, of which any op takes more."""
+    return [s.value for s in _sizes(case) if s.leading]
+
+
 def _alone(case: Case, size: _Size) -> bool:
     """Whether a size is one of several arguments' only, and no number of rows.
 

@@ -119,6 +119,8 @@ def rerun(result: Result, report: Report, *, one: bool = False) -> str:
         words += ["--sample", result.sample]
     if report.options.get("seed"):
         words += ["--seed", str(report.options["seed"])]
+    if report.options.get("large"):
+        words.append("--large")
     return shlex.join(words)
 
 

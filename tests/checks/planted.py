@@ -65,10 +65,12 @@ def walk(
     device: str = "cpu",
     good: str = "good",
     checks: tuple[str, ...] = (),
+    large: bool = False,
 ) -> Walk:
     """Run the faults of some modules, and the good ops of another, through all checks, or those of some patterns."""
     command = [sys.executable, "-m", "tests.checks.planted", *names, f"--timeout={timeout}", f"--memory={memory}"]
     command += [f"--device={device}", f"--good={good}", *(f"--checks={pattern}" for pattern in checks)]
+    command += ["--large"] if large else []
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return Walk(**json.loads(done.stdout))
@@ -99,6 +101,7 @@ def _main() -> None:
     parser.add_argument("--device")
     parser.add_argument("--good")
     parser.add_argument("--checks", action="append", default=[])
+    parser.add_argument("--large", action="store_true")
     args = parser.parse_args()
     good = importlib.import_module(f"reference_ops.broken.{args.good}").GOOD
     faults = [
@@ -108,7 +111,13 @@ def _main() -> None:
     entries = specs.entries([*(f.spec for _, f in faults), *right.values()])
     names = {id(entry.spec): entry.name for entry in entries}
     chosen = options.RunOptions(
-        tier="full", jobs=2, timeout=args.timeout, memory=args.memory, device=args.device, checks=tuple(args.checks)
+        tier="full",
+        jobs=1 if args.large else 2,
+        timeout=args.timeout,
+        memory=args.memory,
+        device=args.device,
+        checks=tuple(args.checks),
+        large=args.large,
     ).validated()
     plan = engine.plan(specs.Loaded("planted faults", entries), chosen)
     report = engine.run(plan)

@@ -58,7 +58,11 @@ def test_every_device_check_passes_a_good_op_having_run(seen, check):
 
 
 def test_no_check_finds_fault_with_a_good_op(seen):
-    assert {op: seen.noticed(op) for op in set(seen.good.values())} == {"broken_device::blend": {}}
+    assert {op: seen.noticed(op) for op in set(seen.good.values())} == {
+        "broken_device::blend": {},
+        "broken_device::forks": {},
+        "broken_device::scaled": {},
+    }
 
 
 def test_every_unit_has_a_result(seen):
@@ -75,8 +79,13 @@ MESSAGES = {
     "reads_host": "the op, called on matrix: it died of SIGSEGV",
     "beyond_the_end": "the op, called on matrix: the device is lost: RuntimeError: sim error: an illegal memory access",
     "accepts_mixed": "the op, called on two matrices, a on the CPU: the device is lost",
+    "number_on_cpu": "the op, called on matrix and number, factor on the CPU: the device is lost",
+    "last_unwritten_of_raw": "with fresh memory filled the result is another",
     "keeps_results": "memory of the device grows by 48 bytes with every call",
     "coarse": "on sim the result is another than on the CPU",
+    "counts_calls": "the second replay of a captured call gives another result than a call; it is that of the first",
+    "waits_for_kernel": "the call cannot be captured into a graph: RuntimeError: sim error: operation not permitted "
+    "while a stream is captured: the host waits for it",
     "any_order": "on equal inputs gives output 0 with other bits",
 }
 
@@ -95,18 +104,34 @@ def test_a_lost_device_is_one_bad_result_and_later_checks_run(seen):
     assert Counter(later) == {"pass": 2}
 
 
+def test_a_replay_misses_work_of_another_stream(seen):
+    assert (
+        "the first replay of a captured call gives another result than a call; it is that of the values with which"
+        in (seen.message("broken_device::default_stream", "device.capture"))
+    )
+
+
 def test_specs_of_the_reference_ops_serve_the_device_as_they_are(tmp_path):
     report = tmp_path / "report.json"
     command = [sys.executable, "-m", "opcheck_suite.cli", "run", "reference_ops.simdevice.specs", "--device", "sim,cpu"]
-    command += ["--tier", "quick", "--checks", "device", "--checks", "values.reference", "--report", str(report)]
+    command += ["--checks", "device", "--checks", "values.reference", "--report", str(report)]
+    command += ["--tier", "standard"]
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     done = subprocess.run(command, cwd=planted.ROOT, capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stdout + done.stderr
     results = json.loads(report.read_text())["results"]
     passed = Counter((r["check"], r["device"]) for r in results if r["outcome"] == "pass")
-    for check in ("device.parity", "device.guard", "device.stream", "device.mixed", "values.reference"):
+    for check in (
+        "device.parity",
+        "device.guard",
+        "device.stream",
+        "device.mixed",
+        "device.capture",
+        "values.reference",
+    ):
         assert passed[check, "sim"] >= 10, passed
     assert passed["values.reference", "cpu"] >= 10
+    assert [r for r in results if r["outcome"] not in ("pass", "skip")] == []
     assert {r["outcome"] for r in results if r["device"] == "cpu" and r["check"].startswith("device.")} == {"skip"}
 
 
@@ -128,6 +153,11 @@ assert torch.sim.memory_allocated(0) == before + 4000 == torch.accelerator.memor
 del held
 assert torch.sim.memory_allocated(0) == before
 
+left = torch.full((1000,), 7.0, device="sim")
+torch.accelerator.synchronize()
+del left
+assert torch.empty(1000, device="sim").eq(7).all().item()  # a block is handed out as it was left
+
 a, b = torch.zeros(1 << 22, device="sim"), torch.empty(1 << 22, device="sim")
 side, flag = torch.Stream(device="sim"), torch.zeros((), device="sim")
 torch.accelerator.synchronize()
@@ -145,6 +175,55 @@ except RuntimeError as error:
 else:
     raise AssertionError("tensors of two devices were added")
 assert (x + torch.tensor(1.0)).sum().item() == 78.0
+
+if hasattr(torch.accelerator, "Graph"):
+    y, graph, other = torch.arange(4.0, device="sim"), torch.accelerator.Graph(), torch.Stream(device="sim")
+    torch.accelerator.synchronize()
+    with side:
+        graph.capture_begin()
+        doubled = y * 2
+        other.wait_stream(side)
+        with other:
+            total = doubled.sum()  # a stream that waits for a captured one is captured, too
+        side.wait_stream(other)
+        end = total + 1
+        graph.capture_end()
+    assert end.item() != 13.0  # nothing was run
+    for value, expected in ((1.0, 9.0), (2.0, 17.0)):
+        y.fill_(value)
+        graph.replay()
+        assert end.item() == expected, (end.item(), expected)
+    refused = [
+        lambda: y.sum().item(),
+        lambda: y.nonzero(),
+        lambda: torch.accelerator.synchronize(),
+        lambda: side.query(),
+        lambda: torch.ones(3).to("sim"),
+        lambda: side.wait_stream(torch.accelerator.current_stream(1)),
+    ]
+    for call in refused:
+        with side:
+            failed = torch.accelerator.Graph()
+            failed.capture_begin()
+            for step in (call, lambda: y.add_(1), failed.capture_end):  # all that comes after has failed as well
+                try:
+                    step()
+                except RuntimeError as error:
+                    assert "capture" in str(error), error
+                else:
+                    raise AssertionError("not refused")
+    with side:
+        failed.capture_begin()
+        other.wait_stream(side)
+        with other:
+            y.add_(1)
+        try:
+            failed.capture_end()
+        except RuntimeError as error:
+            assert "does not wait for work of another stream" in str(error)
+        else:
+            raise AssertionError("not refused")
+    assert y.sum().item() == 8.0
 
 child = os.fork()
 if not child:  # has threads of its own

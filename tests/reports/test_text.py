@@ -149,6 +149,8 @@ def test_a_command_to_run_one_unit_again_can_be_pasted():
     )
     plain = row("my::good", "fake.runs", "fail")
     assert text.rerun(plain, EVERY) == "opcheck run my_ops.specs --ops my::good --checks fake.runs"
+    large = dataclasses.replace(EVERY, options=EVERY.options | {"large": True})
+    assert text.rerun(plain, large) == "opcheck run my_ops.specs --ops my::good --checks fake.runs --large"
 
 
 def test_a_long_traceback_is_cut_to_its_end():

@@ -1,1 +1,1 @@
-"""Checks of family dispatch."""
+"""Checks of family device."""

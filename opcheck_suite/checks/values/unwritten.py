@@ -8,7 +8,8 @@ from opcheck_suite.registry import check
     title="An output holds memory that was never written",
     what=(
         "Calls the op with torch's allocations filled with NaN or the largest integer "
-        "(torch.utils.deterministic.fill_uninitialized_memory), and compares with the ordinary call."
+        "(torch.utils.deterministic.fill_uninitialized_memory), and what the allocator hands out next with odd bytes; "
+        "compares with the ordinary call."
     ),
     why="What was in the memory before is returned: zeros in a test, another user's data or NaN in production.",
     fix=(
@@ -26,6 +27,7 @@ def unwritten(ctx, case):
     if case.uncertain and (case.group != "empty" or not sizes.plain(ctx.sample_of(case))):
         ctx.skip("the op may rely on the size that was changed, and read beyond an argument")
     run = ctx.require(case)
+    ctx.dirty_memory(run)  # for memory that torch does not fill, since it is not from torch.empty
     poisoned = ctx.poisoned(case)
     if poisoned.error is not None:
         ctx.skip(f"refused in deterministic mode: {ctx.describe_error(poisoned.error)}")
