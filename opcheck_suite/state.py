@@ -38,7 +38,7 @@ def _written() -> int:
 def _filters() -> str:
     """The warning filters in short: how many there are, and the first, which is asked first."""
     first = warnings.filters[0] if warnings.filters else None
-    return f"{len(warnings.filters)} filters" + (f", first {first[0]!r} of {first[2].__name__}" if first else "")
+    return f"{len(warnings.filters)} filters" + (f", first {first[0]!r} of {first[2]}" if first else "")
 
 
 def _numpy_errors() -> str:
