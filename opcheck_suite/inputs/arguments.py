@@ -50,7 +50,8 @@ def _optional(case: Case) -> Iterator[Case]:
 def _dtypes(case: Case) -> Iterator[Case]:
     """Another floating-point dtype for arguments that are one, or may be."""
     for name, value, kind in _others(case):
-        if kind in ("ScalarType", "Optional[ScalarType]") and (value is None or value.is_floating_point):
+        floating = isinstance(value, torch.dtype) and value.is_floating_point  # a default is a number in the schema
+        if kind in ("ScalarType", "Optional[ScalarType]") and (value is None or floating):
             yield _with(case, name, torch.float32 if value == torch.float64 else torch.float64)
 
 
