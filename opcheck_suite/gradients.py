@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import re
 from collections.abc import Callable
 from typing import Any
@@ -98,6 +99,24 @@ def plain(ctx: Context, forward: Forward, seeds: list[torch.Tensor], **options: 
     return found
 
 
+def attempt(ctx: Context, case: Case, *, unsure: bool = False) -> dict[str, torch.Tensor | None]:
+    """The gradients for all arguments of a variant that forward takes. Where that raises, the op is at fault.
+
+    Not where the exception says that there is no gradient, nor for another number of dimensions, which forward may take
+    by chance; with ``unsure``, or where it tells what arguments must be, that is a warning.
+    """
+    try:
+        run = forward(ctx, case, report=True)
+        found: dict[str, torch.Tensor | None] = ctx.call(lambda: run.backward(run.seeds()), what="backward")
+    except OpRaised as raised:
+        if refuses(raised.error) or case.group == "ranks":
+            ctx.skip(f"there is no gradient here: {raised}")
+        if unsure or "must" in str(raised.error):
+            ctx.warn(f"forward takes this input, and {raised}")
+        raise
+    return found
+
+
 def backward_runs(ctx: Context, case: Case) -> None:
     """End the check where the op raises with arguments that require grad, or backward does: `autograd.runs` says so."""
 
@@ -117,7 +136,7 @@ def in_float64(ctx: Context, case: Case) -> Case | None:
             return t.detach().to(torch.complex128)
         return t.detach().double() if t.is_floating_point() else t.detach()
 
-    wide = case.map(widened, variant="float64", group="float64")
+    wide = case.map(widened, variant=f"{case.variant}, float64" if case.variant else "float64", group="float64")
     return wide if ctx.attempt(wide) is not None else None
 
 
@@ -131,13 +150,89 @@ def nearby(inputs: list[torch.Tensor], distance: float) -> list[torch.Tensor]:
     return found
 
 
+@dataclasses.dataclass(frozen=True)
+class Steps:
+    """How far finite differences reach to both sides, and how near to them gradients must be."""
+
+    eps: float
+    atol: float
+    rtol: float
+
+    def options(self) -> dict[str, float]:
+        """The arguments of `torch.autograd.gradcheck`."""
+        return dataclasses.asdict(self)
+
+
+#: For ops that compute in float64 what they are given in it.
+EXACT = Steps(1e-6, 1e-5, 1e-3)
+#: For ops that compute in a lower precision whatever they are given, and for inputs of one. From the second of these
+#: on, what float32 rounds to is no more than a hundredth of what is allowed.
+COARSE = Steps(1e-2, 5e-2, 5e-2)
+_LADDER = (EXACT, Steps(1e-3, 5e-3, 1e-2), COARSE)
+
+
+def precise(call: Callable[..., tuple[torch.Tensor, ...]], inputs: list[torch.Tensor], steps: Steps) -> bool:
+    """Whether finite differences in one direction are the same for twice the step: whether they are derivatives.
+
+    Where a kernel rounds to float32 or less inside, those of small steps are made of what was rounded off.
+    """
+    generator = torch.Generator().manual_seed(0)
+    ways = [torch.rand(t.shape, generator=generator, dtype=torch.float64).to(t) + 0.5 for t in inputs]
+
+    def at(step: float) -> list[torch.Tensor]:
+        moved = [(t.detach() + step * way).requires_grad_() for t, way in zip(inputs, ways, strict=True)]
+        return [t.detach() for t in call(*moved)]
+
+    def along(step: float) -> list[torch.Tensor]:
+        return [(a - b) / (2 * step) for a, b in zip(at(step), at(-step), strict=True)]
+
+    for once, twice in zip(along(steps.eps), along(2 * steps.eps), strict=True):
+        if not torch.allclose(once, twice, atol=steps.atol / 10, rtol=steps.rtol / 10, equal_nan=True):
+            return False
+    return True
+
+
+def direction(
+    loss: Callable[[list[torch.Tensor]], torch.Tensor], inputs: list[torch.Tensor], grads: list[torch.Tensor]
+) -> tuple[float, float, bool | None]:
+    """The derivative of a loss in one direction, by gradients and by finite differences, and whether they agree.
+
+    That is None where finite differences depend on the step, or one of the two is not finite.
+    """
+    generator = torch.Generator().manual_seed(0)
+    ways = [torch.rand(t.shape, generator=generator, dtype=torch.float64).to(t) + 0.5 for t in inputs]
+    terms = [(way * grad).detach().double() for way, grad in zip(ways, grads, strict=True)]
+    got, scale = sum(float(t.sum()) for t in terms), sum(float(t.abs().sum()) for t in terms)
+
+    def along(step: float) -> float:
+        sides = [
+            [(t.detach() + s * way).requires_grad_() for t, way in zip(inputs, ways, strict=True)]
+            for s in (step, -step)
+        ]
+        return float(loss(sides[0]).detach() - loss(sides[1]).detach()) / (2 * step)
+
+    want = along(EXACT.eps)
+    for steps in _LADDER:
+        want, twice = along(steps.eps), along(2 * steps.eps)
+        allowed = steps.atol + steps.rtol * scale
+        if abs(want - twice) <= allowed / 10 and math.isfinite(got):
+            return got, want, abs(got - want) <= allowed
+    return got, want, None
+
+
+def precise_steps(call: Callable[..., tuple[torch.Tensor, ...]], inputs: list[torch.Tensor]) -> Steps | None:
+    """The smallest steps at which finite differences of a function of float64 are `precise`, or None."""
+    return next((steps for steps in _LADDER if precise(call, inputs, steps)), None)
+
+
 Differentiable = tuple[Callable[..., tuple[torch.Tensor, ...]], list[torch.Tensor], list[str]]
 
 
 def as_function(ctx: Context, case: Case) -> Differentiable:
     """The op as a function of its floating-point arguments alone: the function, values for it, and their names.
 
-    The function returns the outputs that require grad. Ends the check where there are no such arguments.
+    The function returns the outputs that require grad, and draws the same random numbers each time. Ends the check
+    where there are no such arguments.
     """
     names = sorted(compilepairs.gradient_leaves(ctx, case))
     if not names:
@@ -145,7 +240,8 @@ def as_function(ctx: Context, case: Case) -> Differentiable:
 
     def call(*leaves: torch.Tensor) -> tuple[torch.Tensor, ...]:
         args, kwargs = case.replace(dict(zip(names, leaves, strict=True)), variant="", group="").raw()
-        return tuple(t for t in tensors.tensors(ctx.info.op(*args, **kwargs)) if t.requires_grad)
+        with ctx.seeded():
+            return tuple(t for t in tensors.tensors(ctx.info.op(*args, **kwargs)) if t.requires_grad)
 
     leaves = dict(case.leaves(case.inputs()))
     return call, [leaves[n].requires_grad_() for n in names], names

@@ -97,6 +97,7 @@ def _near(got: torch.Tensor, told: Any, true: Any, moved: list[Any], times: floa
     room = torch.maximum(room, room[judged].median())
     rtol, atol = compare.default_tolerances(got.dtype)
     near = (a - t).abs() <= times * room + atol + rtol * t.abs()
-    # beyond what the dtype can hold there is nothing to judge but that both say so
-    same = (a == r) | (a.isnan() & r.isnan()) | (~judged & ~torch.isfinite(a) & ~torch.isfinite(r))
+    # beyond what the dtype can hold there is nothing to judge but that both say so; an exact infinity is one
+    beyond = ~judged & ~t.isinf() & ~torch.isfinite(a) & ~torch.isfinite(r)
+    same = (a == r) | (a.isnan() & r.isnan()) | beyond
     return bool((near & judged | same).all())

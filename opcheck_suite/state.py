@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import random
 import resource
 import sys
 import warnings
@@ -34,6 +35,20 @@ def _written() -> int:
         return 0
 
 
+def _filters() -> str:
+    """The warning filters in short: how many there are, and the first, which is asked first."""
+    first = warnings.filters[0] if warnings.filters else None
+    return f"{len(warnings.filters)} filters" + (f", first {first[0]!r} of {first[2]}" if first else "")
+
+
+def _numpy_errors() -> str:
+    numpy = sys.modules.get("numpy")
+    return "" if numpy is None else str(numpy.geterr())
+
+
+_TINY = [sys.float_info.min]
+"""The smallest normal number, where no compiler sees it as a constant."""
+
 _READ: dict[str, Callable[[], Any]] = {
     "grad mode": torch.is_grad_enabled,
     "inference mode": torch.is_inference_mode_enabled,
@@ -44,7 +59,11 @@ _READ: dict[str, Callable[[], Any]] = {
     "float32 matmul precision": torch.get_float32_matmul_precision,
     "anomaly mode": torch.is_anomaly_enabled,
     "working directory": os.getcwd,
-    "warning filters": lambda: len(warnings.filters),
+    "warning filters": _filters,
+    "NumPy's error handling": _numpy_errors,
+    "flushing of denormal numbers": lambda: _TINY[0] / 2 == 0.0,
+    "cudnn.benchmark": lambda: torch.backends.cudnn.benchmark,
+    "cudnn.deterministic": lambda: torch.backends.cudnn.deterministic,
     "stdout": lambda: "open" if _open(1) and sys.stdout is not None and not sys.stdout.closed else "closed",
     "stderr": lambda: "open" if _open(2) and sys.stderr is not None and not sys.stderr.closed else "closed",
 }
@@ -58,7 +77,33 @@ _WRITE: dict[str, Callable[[Any], Any]] = {
     "float32 matmul precision": torch.set_float32_matmul_precision,
     "anomaly mode": torch.set_anomaly_enabled,
     "working directory": os.chdir,
+    "flushing of denormal numbers": torch.set_flush_denormal,
+    "cudnn.benchmark": lambda on: setattr(torch.backends.cudnn, "benchmark", on),
+    "cudnn.deterministic": lambda on: setattr(torch.backends.cudnn, "deterministic", on),
 }
+
+
+def generators() -> dict[str, Callable[[int], Any]]:
+    """The random number generators that a process has one of each, by name: called with a seed, they are set to it."""
+    numpy = sys.modules.get("numpy")
+    found: dict[str, Callable[[int], Any]] = {
+        "torch's generator": torch.default_generator.manual_seed,
+        "Python's generator": random.seed,
+    }
+    return found if numpy is None else found | {"NumPy's generator": numpy.random.seed}
+
+
+def positions() -> dict[str, Any]:
+    """Where the generators of `generators` are, as values that can be compared."""
+    numpy = sys.modules.get("numpy")
+    found: dict[str, Any] = {
+        "torch's generator": torch.default_generator.get_state().numpy().tobytes(),
+        "Python's generator": random.getstate(),
+    }
+    if numpy is not None:
+        kind, keys, *rest = numpy.random.get_state(legacy=True)
+        found["NumPy's generator"] = (kind, keys.tobytes(), *rest)
+    return found
 
 
 def read() -> dict[str, Any]:

@@ -47,6 +47,35 @@ def _optional(case: Case) -> Iterator[Case]:
 
 
 @variant("arguments")
+def _dtypes(case: Case) -> Iterator[Case]:
+    """Another floating-point dtype for arguments that are one, or may be."""
+    for name, value, kind in _others(case):
+        floating = isinstance(value, torch.dtype) and value.is_floating_point  # a default is a number in the schema
+        if kind in ("ScalarType", "Optional[ScalarType]") and (value is None or floating):
+            yield _with(case, name, torch.float32 if value == torch.float64 else torch.float64)
+
+
+_DIMENSIONS = ("dim", "dims", "axis", "axes")
+
+
+@variant("arguments")
+def _from_the_end(case: Case) -> Iterator[Case]:
+    """Dimensions, told by the argument's name, counted from the end: the same call in all of torch."""
+    ranks = {t.dim() for _, t in case.leaves()}
+    if len(ranks) != 1:
+        return
+    rank = ranks.pop()
+    for name, value, _ in _others(case):
+        items = value if isinstance(value, list | tuple) else [value]
+        if name not in _DIMENSIONS or not items or not all(type(v) is int and 0 <= v < rank for v in items):
+            continue
+        turned = [v - rank for v in items]
+        yield _with(case, name, turned if isinstance(value, list | tuple) else turned[0])
+        if turned[0] != -1 and not isinstance(value, list | tuple):
+            yield _with(case, name, -1)
+
+
+@variant("arguments")
 def _words(case: Case) -> Iterator[Case]:
     """For a string, the words that the op's Python function compares it with or looks up."""
     for name, value, kind in _others(case):

@@ -316,6 +316,63 @@ detaches_saved.register_fake(like)
 detaches_saved.register_autograd(lambda ctx, grad: grad * 2 * ctx.saved_tensors[0].detach(), setup_context=_save)
 
 
+@torch.library.custom_op("broken_autograd::views_saved", mutates_args=())
+def views_saved(x: Tensor) -> Tensor:
+    """The formula takes view(-1) of the saved argument, which a transposed one does not have."""
+    return like(x).copy_(x * x)
+
+
+def _viewing_saved(ctx: Any, grad: Tensor) -> Tensor:
+    (x,) = ctx.saved_tensors
+    return (2 * x.view(-1) * grad.reshape(-1)).view(x.shape)
+
+
+views_saved.register_fake(like)
+views_saved.register_autograd(_viewing_saved, setup_context=_save)
+
+
+@torch.library.custom_op("broken_autograd::counts_on_bias", mutates_args=())
+def counts_on_bias(x: Tensor, bias: Tensor | None) -> Tensor:
+    """The formula takes two saved tensors, of which there is one where the bias is left out."""
+    return like(x).copy_(x * x if bias is None else x * x + bias)
+
+
+@counts_on_bias.register_fake
+def _(x: Tensor, bias: Tensor | None) -> Tensor:
+    torch._check(bias is None or bias.dim() == x.dim())
+    return like(x)
+
+
+def _save_tensors(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+    ctx.save_for_backward(*(value for value in inputs if isinstance(value, Tensor)))
+
+
+def _with_bias(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor]:
+    x, _bias = ctx.saved_tensors
+    return grad * 2 * x, grad
+
+
+counts_on_bias.register_autograd(_with_bias, setup_context=_save_tensors)
+
+
+@torch.library.custom_op("broken_autograd::four_at_a_time", mutates_args=())
+def four_at_a_time(x: Tensor) -> Tensor:
+    """The formula of x * x leaves out the columns after the last four."""
+    return like(x).copy_(x * x)
+
+
+def _fours(ctx: Any, grad: Tensor) -> Tensor:
+    (x,) = ctx.saved_tensors
+    if not x.dim():
+        return grad * 2 * x
+    columns = x.shape[-1]
+    return grad * 2 * x * (torch.arange(columns, device=x.device) < columns // 4 * 4)
+
+
+four_at_a_time.register_fake(like)
+four_at_a_time.register_autograd(_fours, setup_context=_save)
+
+
 def marks_output(x: Tensor) -> Tensor:
     """The kernel makes its output require grad, whether or not an argument does."""
     return doubled(x).requires_grad_(x.is_floating_point())
@@ -432,6 +489,14 @@ FAULTS: list[Fault] = [
         also={"opcheck.utils": "fail", "compile.parity": "fail"},
         reference=doubled,
     ),
+    planted(views_saved, "autograd.noncontiguous", reference=torch.square),
+    planted(
+        counts_on_bias,
+        "autograd.other_inputs",
+        samples=two_matrices,
+        reference=lambda x, bias: x * x if bias is None else x * x + bias,
+    ),
+    planted(four_at_a_time, "autograd.other_inputs", reference=torch.square),
     planted(detaches_saved, "autograd.double", "warn", reference=torch.square),
     # nor is it in the compiler's graph
     planted(

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import torch
 from torch import Tensor
 
-from reference_ops.broken.fault import Fault, doubled, images, like, planted
+from opcheck_suite.model import Sample
+from reference_ops.broken.fault import Fault, doubled, images, like, matrix, planted
 
 
 @torch.library.custom_op("broken_fake::refuses_one_row", mutates_args=())
@@ -294,6 +297,46 @@ def forgets_scalars(x: Tensor) -> Tensor:
 
 forgets_scalars.register_fake(like)
 
+
+@torch.library.custom_op("broken_fake::counts_zeros", mutates_args=())
+def counts_zeros(x: Tensor) -> Tensor:
+    """The elements that are not zero; the fake kernel counts all, of which none of the sample is zero."""
+    return x[x != 0]
+
+
+@counts_zeros.register_fake
+def _(x: Tensor) -> Tensor:
+    return x.new_empty(x.numel())
+
+
+@torch.library.custom_op("broken_fake::skips_header", mutates_args=())
+def skips_header(x: Tensor) -> Tensor:
+    """The output begins one element into its memory, which the fake kernel does not say."""
+    return torch.cat([x.new_zeros(1), x.reshape(-1) * 2])[1:]
+
+
+@skips_header.register_fake
+def _(x: Tensor) -> Tensor:
+    return x.new_empty(x.numel())
+
+
+@torch.library.custom_op("broken_fake::counts_from_the_start", mutates_args=())
+def counts_from_the_start(x: Tensor, dim: int) -> Tensor:
+    """The fake kernel drops no dimension where it is counted from the end."""
+    return x.sum(dim).clone(memory_format=torch.contiguous_format)
+
+
+@counts_from_the_start.register_fake
+def _(x: Tensor, dim: int) -> Tensor:
+    torch._check(-x.dim() <= dim < x.dim())
+    return x.new_empty([size for n, size in enumerate(x.shape) if n != dim])
+
+
+def _matrix_and_dimension(device: str, dtype: torch.dtype | None) -> Iterator[Sample]:
+    for sample in matrix(device, dtype):
+        yield Sample((*sample.args, 1), name="matrix and dimension")
+
+
 FAULTS: list[Fault] = [
     planted(refuses_one_row, "fake.runs", reference=doubled),
     # torch's utils call the fake kernel on the sample
@@ -303,7 +346,11 @@ FAULTS: list[Fault] = [
     planted(empty_is_integer, "fake.dtype", also={"fake.unbacked": "warn"}, reference=doubled),
     planted(other_dtype, "fake.dtype", also={"opcheck.utils": "fail"}, reference=doubled),
     planted(sample_size, "fake.shape", reference=doubled, also={"export.roundtrip": "fail"}),
+    planted(counts_zeros, "fake.shape", reference=lambda x: x[x != 0]),
+    planted(counts_from_the_start, "fake.shape", samples=_matrix_and_dimension, reference=torch.sum),
     planted(other_layout, "fake.strides", reference=doubled),
+    # torch's test_faketensor compares offsets, too
+    planted(skips_header, "fake.strides", also={"opcheck.utils": "fail"}, reference=lambda x: x.reshape(-1) * 2),
     planted(packs_images, "fake.strides", samples=images, reference=doubled),
     # torch's test_faketensor compares the bits, too
     planted(negates_lazily, "fake.lazy_bits", also={"opcheck.utils": "fail"}, reference=doubled),

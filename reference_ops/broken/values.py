@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import random
 import warnings
 from collections.abc import Iterator
 
@@ -118,6 +119,25 @@ def silences_warnings(x: Tensor) -> Tensor:
 
 
 silences_warnings.register_fake(like)
+
+
+@torch.library.custom_op("broken_values::seeds_generator", mutates_args=())
+def seeds_generator(x: Tensor) -> Tensor:
+    """Torch's generator is seeded, so that what is random after a call is the same each time."""
+    torch.default_generator.manual_seed(0)
+    return doubled(x)
+
+
+seeds_generator.register_fake(like)
+
+
+@torch.library.custom_op("broken_values::draws_untagged", mutates_args=())
+def draws_untagged(x: Tensor) -> Tensor:
+    """A random number is drawn from Python's generator, and the tags do not say so."""
+    return like(x).copy_(x * 2 + random.random())
+
+
+draws_untagged.register_fake(like)
 
 
 @torch.library.custom_op("broken_values::double_default", mutates_args=())
@@ -413,6 +433,9 @@ FAULTS: list[Fault] = [
     planted(finishes_later, "values.retained", also={"compile.parity": "fail"}, reference=doubled),
     planted(moves_away, "values.state", reference=doubled),
     planted(silences_warnings, "values.state", reference=doubled),
+    planted(seeds_generator, "values.state", reference=doubled),
+    # torch's AOT utils and the compiler call it after other draws
+    planted(draws_untagged, "values.repeatable", also={"opcheck.utils": "fail", "compile.parity": "fail"}),
     planted(double_default, "values.state", reference=doubled),
     planted(no_grad_for_ever, "values.state", reference=doubled),
 ]

@@ -153,12 +153,91 @@ def _project_gradient(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
 project.register_autograd(_project_gradient, setup_context=_project_save)
 
 
+def _rms_result(x: Tensor, weight: Tensor) -> Tensor:
+    conditions.dtype_among("rms_norm", "x", x, FLOATS)
+    conditions.dtype_among("rms_norm", "weight", weight, FLOATS)
+    conditions.dims("rms_norm", "x", x, 2)
+    conditions.dims("rms_norm", "weight", weight, 1)
+    conditions.same_size("rms_norm", "the columns of x and the length of weight", x.shape[1], weight.shape[0])
+    return x.new_empty(x.shape)
+
+
+@torch.library.custom_op("reference::rms_norm", mutates_args=())
+def rms_norm(x: Tensor, weight: Tensor) -> Tensor:
+    """The rows of x (n, k) divided by their root mean square, times weight (k): in float32, whatever the dtypes."""
+    rows = x.float()
+    scale = torch.rsqrt(rows.square().mean(-1, keepdim=True) + 1e-5)
+    return _rms_result(x, weight).copy_(rows * scale * weight.float())
+
+
+rms_norm.register_fake(_rms_result)
+
+
+def _rms_aten(x: Tensor, weight: Tensor) -> Tensor:
+    rows = double(x)
+    return (rows * torch.rsqrt(rows.square().mean(-1, keepdim=True) + 1e-5) * double(weight)).to(x.dtype)
+
+
+def _rms_gradient(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:
+    x, weight = ctx.saved_tensors
+    rows, wide = x.float(), grad.float()
+    scale = torch.rsqrt(rows.square().mean(-1, keepdim=True) + 1e-5)
+    weighted = wide * weight.float()
+    along = (weighted * rows).mean(-1, keepdim=True)
+    return (
+        ((weighted - rows * scale.square() * along) * scale).to(x.dtype) if ctx.needs_input_grad[0] else None,
+        (wide * rows * scale).sum(0).to(weight.dtype) if ctx.needs_input_grad[1] else None,
+    )
+
+
+rms_norm.register_autograd(_rms_gradient, setup_context=_save_inputs)
+
+
+def _dropped_result(x: Tensor, rate: float) -> tuple[Tensor, Tensor]:
+    conditions.dtype_among("drop", "x", x, FLOATS)
+    return x.new_empty(x.shape), x.new_empty(x.shape, dtype=torch.bool)
+
+
+@torch.library.custom_op("reference::drop", mutates_args=(), tags=(torch.Tag.nondeterministic_seeded,))
+def drop(x: Tensor, rate: float) -> tuple[Tensor, Tensor]:
+    """x with a share ``rate`` of its elements, drawn by chance, set to zero; and which were kept."""
+    result, kept = _dropped_result(x, rate)
+    kept.copy_(torch.rand(x.shape, device=x.device) >= rate)
+    return result.copy_(torch.where(kept, x, 0)), kept
+
+
+drop.register_fake(_dropped_result)
+
+
+def _drop_save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
+    ctx.save_for_backward(output[1])
+    ctx.mark_non_differentiable(output[1])
+
+
+def _drop_gradient(ctx: Any, grad: Tensor, _kept: Tensor) -> tuple[Tensor | None, None]:
+    return (torch.where(ctx.saved_tensors[0], grad, 0) if ctx.needs_input_grad[0] else None), None
+
+
+drop.register_autograd(_drop_gradient, setup_context=_drop_save)
+
+
 def _matrix(device: str, dtype: torch.dtype | None) -> Iterator[Sample]:
     yield Sample((normal(3, 4, device=device, dtype=dtype),), name="matrix")
 
 
 def _two_matrices(device: str, dtype: torch.dtype | None) -> Iterator[Sample]:
     yield Sample(tuple(normal(3, 4, device=device, dtype=dtype, seed=seed) for seed in range(2)), name="matrices")
+
+
+def _norm_samples(device: str, dtype: torch.dtype | None) -> Iterator[Sample]:
+    x, weight = normal(4, 8, device=device, dtype=dtype), normal(8, device=device, dtype=dtype, seed=1)
+    yield Sample((x, weight), name="one dtype")
+    if dtype is None:
+        yield Sample((x.bfloat16(), weight), name="mixed")
+
+
+def _drop_samples(device: str, dtype: torch.dtype | None) -> Iterator[Sample]:
+    yield Sample((normal(3, 4, device=device, dtype=dtype), 0.5), name="half of them")
 
 
 def _project_samples(device: str, dtype: torch.dtype | None) -> Iterator[Sample]:
@@ -202,5 +281,19 @@ SPECS = [
         reference=_project_aten,
         differentiable=True,
         about="a layer: computes and saves only what the wanted gradients need",
+    ),
+    OpSpec(
+        rms_norm,
+        _norm_samples,
+        reference=_rms_aten,
+        differentiable=True,
+        tolerances=(1e-5, 1e-5),
+        about="computes in float32 whatever it is given, so that finite differences in float64 are made of rounding",
+    ),
+    OpSpec(
+        drop,
+        _drop_samples,
+        differentiable=True,
+        about="random: its gradient is that of the numbers drawn, and the second output has none",
     ),
 ]

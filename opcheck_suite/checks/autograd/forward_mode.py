@@ -42,7 +42,10 @@ def forward_mode(ctx, case):
     directions = {name: _direction(leaf) for name, leaf in run.leaves.items()}
     terms = [(directions[name] * grad).double() for name, grad in grads.items() if grad is not None]
     expected = sum(float(t.sum()) for t in terms)
-    allowed = _TOLERANCE.get(seeds[0].element_size(), 0.2) * sum(float(t.abs().sum()) for t in terms)
+    size = seeds[0].element_size()
+    if size == 8 and not gradients.precise(*gradients.as_function(ctx, case)[:2], gradients.EXACT):
+        size = 4  # the op computes in float32 whatever it is given
+    allowed = _TOLERANCE.get(size, 0.2) * sum(float(t.abs().sum()) for t in terms)
     tangents = _tangents(ctx, case, run, directions)
     if all(t is None for t in tangents):
         if abs(expected) > allowed:

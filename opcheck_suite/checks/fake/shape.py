@@ -20,7 +20,7 @@ from opcheck_suite.registry import check
     ),
     docs="https://docs.pytorch.org/docs/stable/library.html#torch.library.register_fake",
     tier="quick",
-    variants=("sample", "resized", "ones", "noncontiguous", "empty", "arguments"),
+    variants=("sample", "resized", "ones", "noncontiguous", "empty", "arguments", "content"),
 )
 def shape(ctx, case):
     from opcheck_suite import fakepairs, fakes

@@ -7,7 +7,8 @@ from opcheck_suite.registry import check
     id="fake.strides",
     title="The fake kernel gives other strides",
     what=(
-        "Compares the strides of outputs between the op and its fake kernel, for packed and for strided inputs. "
+        "Compares strides and storage offsets of outputs between the op and its fake kernel, for packed and for "
+        "strided inputs. "
         "Strides of dimensions of size one and of outputs without elements mean nothing and are left out."
     ),
     why=(
@@ -38,3 +39,6 @@ def strides(ctx, case):
         told = [n for n, size in enumerate(pair.real.shape) if size > 1 and fake[n] is not None]
         if any(real[n] != fake[n] for n in told):
             ctx.fail(f"{pair.name} of shape {list(pair.real.shape)} has strides {list(real)}, with fake tensors {fake}")
+        offset = pair.fake.storage_offset()
+        if fakes.known(offset) and int(offset) != pair.real.storage_offset():
+            ctx.fail(f"{pair.name} has storage offset {pair.real.storage_offset()}, with fake tensors {int(offset)}")
