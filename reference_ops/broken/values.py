@@ -100,6 +100,19 @@ def counts_calls(x: Tensor) -> Tensor:
 
 counts_calls.register_fake(like)
 
+_rounds = 0
+
+
+@torch.library.custom_op("broken_values::any_order", mutates_args=())
+def any_order(x: Tensor) -> Tensor:
+    """As where terms are added in another order with every call; the spec does not claim anything else."""
+    global _rounds
+    _rounds += 1
+    return doubled(x * (1 + 2.0**-23 * (_rounds % 4)) if x.dtype == torch.float32 else x)
+
+
+any_order.register_fake(like)
+
 
 @torch.library.custom_op("broken_values::moves_away", mutates_args=())
 def moves_away(x: Tensor) -> Tensor:
@@ -418,7 +431,8 @@ FAULTS: list[Fault] = [
     planted(dtype_by_size, "values.dtypes", reference=doubled),
     planted(empty_sum, "values.empty", reference=torch.sum),
     planted(empty_reads_first, "values.empty", "crash", reference=doubled),
-    planted(counts_calls, "values.repeatable", reference=doubled),
+    planted(counts_calls, "values.repeatable", reference=doubled, deterministic=True),
+    planted(any_order, "values.repeatable", "warn", reference=doubled),
     planted(
         counts_in_32_bits,
         "values.wide",
