@@ -9,7 +9,8 @@ from opcheck_suite.registry import check
     what=(
         "Calls the op twice on equal copies, with fresh memory filled with other bytes in between, and compares "
         "outputs and mutated arguments: bitwise on the CPU, within tolerance elsewhere. A difference within tolerance "
-        "is a warning, unless the spec claims that the op is deterministic. Where both agree, calls the op once more after another seed: an op whose result then "
+        "is a warning, unless the spec claims that the op is deterministic. Where both agree, calls the op once more "
+        "after another seed: an op whose result then "
         "differs draws random numbers, which its tags must say."
     ),
     why=(
