@@ -98,6 +98,8 @@ def specialisation(ctx: Context, case: Case) -> str | None:
         for condition in fakes.constraints(run):
             if ctx.info.returns_lists and condition.func is not sympy.Eq:
                 continue
+            if _compares_with_argument(ctx, case, condition):
+                continue
             made = _violate(ctx, case, condition, places)
             if made is not None:
                 shown = fakes.in_words(condition, run)
@@ -105,6 +107,16 @@ def specialisation(ctx: Context, case: Case) -> str | None:
         return None
 
     return ctx.memo(("specialisation", case.key), find)
+
+
+def _compares_with_argument(ctx: Context, case: Case, condition: Any) -> bool:
+    """Whether a size is compared with the value of an integer argument, as ``x[:, :n]`` and ``min(x.shape[1], n)`` do:
+    either side has a size of its own, and there is one guard for each.
+    """
+    values = [v if isinstance(v, list | tuple) else [v] for v in _numbers(ctx, case).values()]
+    known = {abs(int(one)) for several in values for one in several}
+    told = {abs(int(number)) for number in condition.atoms(sympy.Integer)} - {0, 1}
+    return not isinstance(condition, sympy.Eq | sympy.Ne) and bool(told) and told <= known
 
 
 def _violate(ctx: Context, case: Case, condition: Any, places: dict[Any, tuple[str, int]]) -> Case | None:
