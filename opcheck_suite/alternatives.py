@@ -36,7 +36,8 @@ def write(case: Case, inputs: tensors.Args, other: Case) -> bool:
         )
         if not packed or t.shape != values[name].shape:
             return False
-        t.copy_(values[name])
+        with torch.no_grad():  # the op may have made it require grad
+            t.copy_(values[name])
     return True
 
 

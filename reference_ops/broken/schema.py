@@ -43,6 +43,14 @@ def transposes(x: Tensor) -> Tensor:
     return out
 
 
+def marks_argument(x: Tensor) -> Tensor:
+    """A floating-point argument requires grad after the call."""
+    out = doubled(x)
+    if x.is_floating_point() and not x.requires_grad:
+        x.requires_grad_()
+    return out
+
+
 def returns_view(x: Tensor) -> Tensor:
     """The output is a view of the argument."""
     return x.view(x.shape)
@@ -113,6 +121,7 @@ _NUDGES = define(_LIBRARY, "nudges", _X, nudges, like)
 _SAME = define(_LIBRARY, "writes_same", _X, writes_same, like)
 _NEIGHBOURS = define(_LIBRARY, "writes_neighbours", _X, writes_neighbours, like)
 _TRANSPOSES = define(_LIBRARY, "transposes", _X, transposes, like)
+_MARKS = define(_LIBRARY, "marks_argument", _X, marks_argument, like)
 _VIEW = define(_LIBRARY, "returns_view", _X, returns_view, _like_layout)
 _PAIR = define(_LIBRARY, "returns_pair", "(Tensor x) -> (Tensor, Tensor)", returns_pair, lambda x: (like(x), like(x)))
 _BUFFER = define(_LIBRARY, "keeps_buffer", _X, keeps_buffer, like)
@@ -135,6 +144,7 @@ FAULTS: list[Fault] = [
     planted(_NEIGHBOURS, "schema.mutation", kernel=writes_neighbours),
     # torch's test_schema compares the argument's values, which other strides change
     planted(_TRANSPOSES, "schema.mutation", also={"opcheck.utils": "fail"}, kernel=transposes),
+    planted(_MARKS, "schema.mutation", kernel=marks_argument),
     # torch itself refuses undeclared aliases of arguments and between outputs, when it is asked to look
     planted(_VIEW, "schema.aliasing", also=_ALIASES, kernel=returns_view, reference=torch.clone),
     planted(_PAIR, "schema.aliasing", also=_ALIASES, kernel=returns_pair),

@@ -1,4 +1,4 @@
-"""`fake.symbolic`: a size may be compared with an argument of the op, and not with a number of the fake kernel itself."""
+"""`fake.symbolic`: a size may be compared with an argument, and not with a number of the fake kernel itself."""
 
 from __future__ import annotations
 

@@ -7,9 +7,9 @@ from opcheck_suite.registry import check
     id="schema.mutation",
     title="The op writes what its schema does not declare",
     what=(
-        "Compares the bytes of every argument's whole storage before and after a call, and sizes, strides and version"
-        " counters. Undeclared arguments must not change in any bit, declared ones only within the elements they "
-        "show, and never in size or stride."
+        "Compares the bytes of every argument's whole storage before and after a call, and sizes, strides, "
+        "requires_grad and version counters. Undeclared arguments must not change in any bit, declared ones only "
+        "within the elements they show, and never in size or stride."
     ),
     why=(
         "Functionalization, autograd and Inductor reorder and reuse memory by the schema alone. An undeclared write, "
@@ -45,6 +45,8 @@ def mutation(ctx, case):
     for before in run.before:
         declared = case.writes(before.name)
         _metadata(ctx, before)
+        if not declared and before.tensor.requires_grad:  # inputs are made without
+            ctx.fail(f"argument {before.name!r} is made to require grad, and stays so after the call")
         changed = before.changed_bytes().cpu()
         bumped = before.tensor._version != before.version
         if not declared and before.tensor.untyped_storage()._cdata not in shown:

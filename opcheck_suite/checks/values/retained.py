@@ -62,11 +62,14 @@ def _watched(case, args, kwargs, out):
 
 def _overwrite(case, args, kwargs, watched):
     """Fill the arguments that are not watched, and share no memory with what is, with zeros, or with ones."""
+    import torch
+
     from opcheck_suite.inputs import tensors
 
     for _, t in case.leaves((args, kwargs)):
         if tensors.strided(t) and t.numel() and not any(tensors.overlap(t, other) for other in watched.values()):
-            t.fill_(0 if tensors.raw(t).any() else 1)
+            with torch.no_grad():  # the op may have made it require grad
+                t.fill_(0 if tensors.raw(t).any() else 1)
 
 
 def _apart(watched, later):
