@@ -102,16 +102,16 @@ def plain(ctx: Context, forward: Forward, seeds: list[torch.Tensor], **options: 
 def attempt(ctx: Context, case: Case, *, unsure: bool = False) -> dict[str, torch.Tensor | None]:
     """The gradients for all arguments of a variant that forward takes. Where that raises, the op is at fault.
 
-    Not where the exception says that there is no gradient, nor for another number of dimensions, which forward may take
-    by chance; with ``unsure``, or where it tells what arguments must be, that is a warning.
+    Not where the exception says that there is no gradient, nor for other sizes, which forward may take by chance:
+    without elements, with ``unsure``, or where it tells what arguments must be, that is a warning.
     """
     try:
         run = forward(ctx, case, report=True)
         found: dict[str, torch.Tensor | None] = ctx.call(lambda: run.backward(run.seeds()), what="backward")
     except OpRaised as raised:
-        if refuses(raised.error) or case.group == "ranks":
+        if refuses(raised.error) or case.group in ("ranks", "resized", "large"):
             ctx.skip(f"there is no gradient here: {raised}")
-        if unsure or "must" in str(raised.error):
+        if unsure or case.group == "empty" or "must" in str(raised.error):
             ctx.warn(f"forward takes this input, and {raised}")
         raise
     return found
@@ -197,7 +197,8 @@ def direction(
 ) -> tuple[float, float, bool | None]:
     """The derivative of a loss in one direction, by gradients and by finite differences, and whether they agree.
 
-    That is None where finite differences depend on the step, or one of the two is not finite.
+    That is None where finite differences depend on the step, or one of the two is not finite. Steps are small: longer
+    ones, as ops need that round to float32, would not tell a kink beside the inputs from a wrong formula.
     """
     generator = torch.Generator().manual_seed(0)
     ways = [torch.rand(t.shape, generator=generator, dtype=torch.float64).to(t) + 0.5 for t in inputs]
@@ -211,13 +212,11 @@ def direction(
         ]
         return float(loss(sides[0]).detach() - loss(sides[1]).detach()) / (2 * step)
 
-    want = along(EXACT.eps)
-    for steps in _LADDER:
-        want, twice = along(steps.eps), along(2 * steps.eps)
-        allowed = steps.atol + steps.rtol * scale
-        if abs(want - twice) <= allowed / 10 and math.isfinite(got):
-            return got, want, abs(got - want) <= allowed
-    return got, want, None
+    want, twice = along(EXACT.eps), along(2 * EXACT.eps)
+    allowed = EXACT.atol + EXACT.rtol * scale
+    if abs(want - twice) > allowed / 10 or not math.isfinite(got):
+        return got, want, None
+    return got, want, abs(got - want) <= allowed
 
 
 def precise_steps(call: Callable[..., tuple[torch.Tensor, ...]], inputs: list[torch.Tensor]) -> Steps | None:
