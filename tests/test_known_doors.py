@@ -194,12 +194,12 @@ def test_which_tiers_look_at_all_inputs():
 
     assert narrow("values.noncontiguous", "quick") == "tier quick tries fewer inputs for values.noncontiguous"
     assert narrow("values.noncontiguous", "standard") == ""
-    assert narrow("values.state", "quick") == ""
+    assert narrow("dispatch.no_grad", "quick") == ""
     assert narrow("registration.fake", "static") == ""
     drawing = dataclasses.replace(double, spec=dataclasses.replace(double.spec, samples=strategies.just(((), {}))))
-    assert narrow("values.state", "quick", drawing).startswith("tier quick draws fewer samples")
-    assert narrow("values.state", "full", drawing) == ""
-    assert "not available on this machine" in narrow("values.state", "full", dataclasses.replace(double, info=None))
+    assert narrow("dispatch.no_grad", "quick", drawing).startswith("tier quick draws fewer samples")
+    assert narrow("dispatch.no_grad", "full", drawing) == ""
+    assert "not available on this machine" in narrow("dispatch.no_grad", "full", dataclasses.replace(double, info=None))
 
 
 def test_an_entry_without_a_device_is_kept_until_all_claimed_ones_were_looked_at():

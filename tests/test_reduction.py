@@ -57,7 +57,7 @@ def test_samples_are_the_same_in_every_process_and_follow_the_seed():
 
 def test_a_function_may_return_a_strategy_for_a_device_and_dtype():
     def samples(device, dtype):
-        return strategies.sample(x=strategies.tensors(dtype=dtype, device=device), dim=0)
+        return strategies.sample(x=strategies.tensors(dtype=dtype, device=device), along=0)
 
     given = spec("right", samples=samples, dtypes=(torch.float64, torch.float32))
     report = run(given, checks=("values.reference",))
@@ -81,8 +81,8 @@ def test_drawn_samples_are_numbered_and_keep_the_name_they_have():
         (st.integers(1, 5).map(lambda n: 1 // 0), "drawing from the strategy raised ZeroDivisionError"),
         (st.nothing(), "drawing from the strategy raised"),
         (st.integers(), "must be a Sample"),
-        (strategies.sample(x=strategies.tensors()), "example 1 lacks argument 'dim'"),
-        (strategies.sample(x=1, dim=strategies.dim_of("x")), r"dim_of\('x'\) needs a tensor, got 1"),
+        (strategies.sample(x=strategies.tensors()), "example 1 lacks argument 'along'"),
+        (strategies.sample(x=1, along=strategies.dim_of("x")), r"dim_of\('x'\) needs a tensor, got 1"),
     ],
 )
 def test_a_strategy_that_gives_no_samples_is_the_spec_s_fault(strategy, told):
@@ -107,17 +107,17 @@ def test_the_first_failing_sample_is_shown_reduced():
     first, *others = failing(report, "fake.shape")
     lines = first.message.splitlines()
     assert lines[0] == "the output has shape [], with fake tensors [1]"
-    assert lines[1] == "call    wrong_from_the_back(x=float32[1], dim=-1)"
+    assert lines[1] == "call    wrong_from_the_back(x=float32[1], along=-1)"
     assert lines[2].startswith("reduced from wrong_from_the_back(x=float32[")
     assert others
     assert all("reduced" not in r.message for r in others)
     assert len({r.sample for r in report.results if r.check == "fake.shape"}) == 10
-    assert str(report).count("wrong_from_the_back(x=float32[1], dim=-1)") == 1
+    assert str(report).count("wrong_from_the_back(x=float32[1], along=-1)") == 1
 
 
 def test_values_are_reduced_too():
     first = failing(run(spec("wrong_when_wide"), checks=("values.reference",)), "values.reference")[0]
-    assert "call    wrong_when_wide(x=float32[5], dim=0)" in first.message
+    assert "call    wrong_when_wide(x=float32[5], along=0)" in first.message
 
 
 def test_a_variant_is_made_of_the_smallest_sample():
@@ -129,7 +129,7 @@ def test_a_variant_is_made_of_the_smallest_sample():
 
 def test_a_sample_that_the_op_refuses_is_reduced():
     first = failing(run(spec("refuses_wide"), checks=("values.runs",)), "values.runs")[0]
-    assert "call    refuses_wide(x=float32[5], dim=0)" in first.message
+    assert "call    refuses_wide(x=float32[5], along=0)" in first.message
 
 
 def test_a_sample_that_ends_the_process_is_reduced_in_processes_of_its_own():
@@ -137,7 +137,7 @@ def test_a_sample_that_ends_the_process_is_reduced_in_processes_of_its_own():
     assert first.outcome is Outcome.CRASH
     said, call, origin = first.message.splitlines()
     assert said == f"the op, called on {first.sample}: it died of SIGABRT (Aborted)"
-    assert call == "call    dies_when_wide(x=float32[5], dim=0)"
+    assert call == "call    dies_when_wide(x=float32[5], along=0)"
     assert origin.startswith("reduced from dies_when_wide(x=")
 
 
@@ -158,7 +158,7 @@ def test_an_expected_failure_is_not_reduced():
 def test_samples_that_someone_wrote_are_left_as_they_are():
     given = spec("wrong_from_the_back", samples=[Sample((torch.rand(4, 5), -1))])
     (first,) = failing(run(given, checks=("fake.shape",)), "fake.shape")
-    assert "dim=-1" in first.message
+    assert "along=-1" in first.message
 
 
 def test_without_children_nothing_is_reduced():

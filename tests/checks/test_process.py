@@ -14,7 +14,7 @@ MESSAGES = {
     "leaves": "the op, called on matrix: it ended the process with exit status 0",
     "exits": "the op raised SystemExit: 0",
     "hangs": "the op, called on matrix: it did not finish within 20 s",
-    "locks_crosswise": "the op, called from several threads at once on matrix: it did not finish within 20 s",
+    "locks_crosswise": "it did not finish within 20 s",
     "recurses": "the op raised RecursionError: maximum recursion depth exceeded",
     "overflows_stack": "the op, called on matrix: it died of SIGSEGV",
     "eats_memory": "GiB of memory (limit 2.0 GiB)",

@@ -69,13 +69,16 @@ def matrix(*shape: int) -> Tensor:
 # -- fake kernels
 
 
-def sum_along(x: Tensor, dim: int) -> Tensor:
-    return x.sum(dim)
+def sum_along(x: Tensor, along: int) -> Tensor:
+    return x.sum(along)
 
 
-def _sum_along_fake(x: Tensor, dim: int) -> Tensor:
-    """Wrong for a dimension that is counted from the back: ``x.shape[dim + 1:]`` is all of x for -1."""
-    return x.new_empty(x.shape[:dim] + x.shape[dim + 1 :])
+def _sum_along_fake(x: Tensor, along: int) -> Tensor:
+    """Wrong for a dimension that is counted from the back: ``x.shape[along + 1:]`` is all of x for -1.
+
+    The argument is not called dim: dimensions are counted from the back in every sample.
+    """
+    return x.new_empty(x.shape[:along] + x.shape[along + 1 :])
 
 
 def add(a: Tensor, b: Tensor) -> Tensor:
@@ -126,20 +129,20 @@ def _take_every_fake(x: Tensor, step: int) -> Tensor:
     return x.new_empty((x.shape[0] // step, *x.shape[1:]))
 
 
-def mean_over(x: Tensor, dims: list[int]) -> Tensor:
-    return x.mean(dims, keepdim=True)
+def mean_over(x: Tensor, over: list[int]) -> Tensor:
+    return x.mean(over, keepdim=True)
 
 
-def _mean_over_fake(x: Tensor, dims: list[int]) -> Tensor:
+def _mean_over_fake(x: Tensor, over: list[int]) -> Tensor:
     """Looks for each dimension in the list as it is written, so that -1 is never found."""
-    return x.new_empty([1 if n in dims else size for n, size in enumerate(x.shape)])
+    return x.new_empty([1 if n in over else size for n, size in enumerate(x.shape)])
 
 
 FAKE = [
     _planted(
         sum_along,
         _sum_along_fake,
-        sample(x=tensors(), dim=dim_of("x")),
+        sample(x=tensors(), along=dim_of("x")),
         lambda: Sample((matrix(3, 4), 1)),
         1,
     ),
@@ -181,7 +184,7 @@ FAKE = [
     _planted(
         mean_over,
         _mean_over_fake,
-        sample(x=tensors(), dims=dims_of("x", min_size=1)),
+        sample(x=tensors(), over=dims_of("x", min_size=1)),
         lambda: Sample((matrix(3, 4), [0])),
         2,
     ),
