@@ -36,4 +36,33 @@ inline void check_not_expanded(const char* op, const char* name, const at::Tenso
   }
 }
 
+// What the kernels of an op for all devices refuse.
+
+inline void check_running_max(const at::Tensor& x) {
+  TORCH_CHECK(
+      x.scalar_type() == at::kFloat || x.scalar_type() == at::kDouble || x.scalar_type() == at::kLong,
+      "running_max: x must be float32, float64 or int64, got ", x.scalar_type());
+  TORCH_CHECK(x.dim() >= 1, "running_max: x must have at least one dimension, got a 0-d tensor");
+}
+
+inline void check_tile_rows(const at::Tensor& x, int64_t rows) {
+  TORCH_CHECK(x.dim() >= 1, "tile_rows: x must have at least one dimension, got a 0-d tensor");
+  TORCH_CHECK(rows >= 0, "tile_rows: rows must not be negative, got ", rows);
+  TORCH_CHECK(
+      x.size(0) > 0 || rows == 0, "tile_rows: x must have a row to repeat when rows > 0, got x of shape ", x.sizes(),
+      " and rows = ", rows);
+}
+
+inline void check_weighted_sum(at::TensorList xs, at::ArrayRef<double> weights) {
+  // The dispatcher refuses an empty list before this does: without a tensor it has no device to go by.
+  TORCH_CHECK(!xs.empty(), "weighted_sum: xs must hold at least one tensor, got an empty list");
+  TORCH_CHECK(
+      xs.size() == weights.size(),
+      "weighted_sum: weights must hold one number per tensor, ", xs.size(), ", got ", weights.size());
+  check_float_or_double("weighted_sum", "xs[0]", xs[0]);
+  for (const at::Tensor& x : xs) {
+    check_same("weighted_sum", "every tensor of xs", x, "xs[0]", xs[0]);
+  }
+}
+
 } // namespace reference_cpp

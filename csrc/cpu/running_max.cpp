@@ -3,15 +3,14 @@
 #include <ATen/ops/empty.h>
 #include <torch/library.h>
 
+#include "../checks.h"
+
 namespace reference_cpp {
 namespace {
 
 // The greatest element so far along the last dimension. A NaN stays, as in torch.cummax.
 at::Tensor running_max_cpu(const at::Tensor& x) {
-  TORCH_CHECK(
-      x.scalar_type() == at::kFloat || x.scalar_type() == at::kDouble || x.scalar_type() == at::kLong,
-      "running_max: x must be float32, float64 or int64, got ", x.scalar_type());
-  TORCH_CHECK(x.dim() >= 1, "running_max: x must have at least one dimension, got a 0-d tensor");
+  check_running_max(x);
   const at::Tensor packed = x.contiguous();
   at::Tensor out = at::empty(x.sizes(), x.options());
   AT_DISPATCH_FLOATING_TYPES_AND(at::kLong, x.scalar_type(), "running_max", [&] {

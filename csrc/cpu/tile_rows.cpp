@@ -4,17 +4,15 @@
 #include <ATen/ops/index_select.h>
 #include <torch/library.h>
 
+#include "../checks.h"
+
 namespace reference_cpp {
 namespace {
 
 // Row i of the result is row i % len(x) of x. The schema says SymInt; a kernel that only ever sees real numbers may
 // take int64_t, and the dispatcher converts.
 at::Tensor tile_rows_cpu(const at::Tensor& x, int64_t rows) {
-  TORCH_CHECK(x.dim() >= 1, "tile_rows: x must have at least one dimension, got a 0-d tensor");
-  TORCH_CHECK(rows >= 0, "tile_rows: rows must not be negative, got ", rows);
-  TORCH_CHECK(
-      x.size(0) > 0 || rows == 0, "tile_rows: x must have a row to repeat when rows > 0, got x of shape ", x.sizes(),
-      " and rows = ", rows);
+  check_tile_rows(x, rows);
   if (rows == 0) {
     auto sizes = x.sizes().vec();
     sizes[0] = 0;

@@ -9,15 +9,7 @@ namespace reference_cpp {
 namespace {
 
 at::Tensor weighted_sum_cpu(at::TensorList xs, at::ArrayRef<double> weights) {
-  // The dispatcher refuses an empty list before this does: without a tensor it has no device to go by.
-  TORCH_CHECK(!xs.empty(), "weighted_sum: xs must hold at least one tensor, got an empty list");
-  TORCH_CHECK(
-      xs.size() == weights.size(),
-      "weighted_sum: weights must hold one number per tensor, ", xs.size(), ", got ", weights.size());
-  check_float_or_double("weighted_sum", "xs[0]", xs[0]);
-  for (const at::Tensor& x : xs) {
-    check_same("weighted_sum", "every tensor of xs", x, "xs[0]", xs[0]);
-  }
+  check_weighted_sum(xs, weights);
   at::Tensor out = at::zeros(xs[0].sizes(), xs[0].options());
   AT_DISPATCH_FLOATING_TYPES(out.scalar_type(), "weighted_sum", [&] {
     scalar_t* out_data = out.mutable_data_ptr<scalar_t>();

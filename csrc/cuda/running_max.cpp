@@ -8,14 +8,13 @@
 #include <c10/cuda/CUDAStream.h>
 #include <torch/library.h>
 
+#include "../checks.h"
+
 namespace reference_cpp {
 namespace {
 
 at::Tensor running_max_cuda(const at::Tensor& x) {
-  TORCH_CHECK(
-      x.scalar_type() == at::kFloat || x.scalar_type() == at::kDouble || x.scalar_type() == at::kLong,
-      "running_max: x must be float32, float64 or int64, got ", x.scalar_type());
-  TORCH_CHECK(x.dim() >= 1, "running_max: x must have at least one dimension, got a 0-d tensor");
+  check_running_max(x);
   // x may be on another device than the current one: the guard comes before the allocation and the stream
   const c10::cuda::CUDAGuard guard(x.device());
   const at::Tensor packed = x.contiguous();

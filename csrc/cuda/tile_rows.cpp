@@ -7,16 +7,14 @@
 #include <c10/cuda/CUDAStream.h>
 #include <torch/library.h>
 
+#include "../checks.h"
+
 namespace reference_cpp {
 namespace {
 
 // Row i of the result is row i % len(x) of x: in packed memory, x again and again.
 at::Tensor tile_rows_cuda(const at::Tensor& x, int64_t rows) {
-  TORCH_CHECK(x.dim() >= 1, "tile_rows: x must have at least one dimension, got a 0-d tensor");
-  TORCH_CHECK(rows >= 0, "tile_rows: rows must not be negative, got ", rows);
-  TORCH_CHECK(
-      x.size(0) > 0 || rows == 0, "tile_rows: x must have a row to repeat when rows > 0, got x of shape ", x.sizes(),
-      " and rows = ", rows);
+  check_tile_rows(x, rows);
   // x may be on another device than the current one: the guard comes before the allocation and the stream
   const c10::cuda::CUDAGuard guard(x.device());
   const at::Tensor packed = x.contiguous();

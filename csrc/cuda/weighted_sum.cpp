@@ -15,14 +15,7 @@ namespace {
 
 // One launch for each tensor, in the order of the list: the terms are added in that order, always.
 at::Tensor weighted_sum_cuda(at::TensorList xs, at::ArrayRef<double> weights) {
-  TORCH_CHECK(!xs.empty(), "weighted_sum: xs must hold at least one tensor, got an empty list");
-  TORCH_CHECK(
-      xs.size() == weights.size(),
-      "weighted_sum: weights must hold one number per tensor, ", xs.size(), ", got ", weights.size());
-  check_float_or_double("weighted_sum", "xs[0]", xs[0]);
-  for (const at::Tensor& x : xs) {
-    check_same("weighted_sum", "every tensor of xs", x, "xs[0]", xs[0]);
-  }
+  check_weighted_sum(xs, weights);
   // the tensors may be on another device than the current one: the guard comes before the allocation and the stream
   const c10::cuda::CUDAGuard guard(xs[0].device());
   at::Tensor out = at::zeros(xs[0].sizes(), xs[0].options());
