@@ -14,7 +14,8 @@ MESSAGES = {
     "leaves": "the op, called on matrix: it ended the process with exit status 0",
     "exits": "the op raised SystemExit: 0",
     "hangs": "the op, called on matrix: it did not finish within 20 s",
-    "locks_crosswise": "it did not finish within 20 s",
+    # on the sample, or on a larger input made of it: where two threads meet first is chance
+    "locks_crosswise": ("the op, called from several threads at once on matrix", ": it did not finish within 20 s"),
     "recurses": "the op raised RecursionError: maximum recursion depth exceeded",
     "overflows_stack": "the op, called on matrix: it died of SIGSEGV",
     "eats_memory": "GiB of memory (limit 2.0 GiB)",
@@ -46,7 +47,9 @@ def test_the_bad_result_is_one_and_says_what_happened(seen, name):
     (fault,) = [fault for fault in seen.faults if fault["op"] == op]
     results = [r for r in seen.of(op, fault["check"]) if r["outcome"] == fault["outcome"]]
     assert len(results) == 1
-    assert MESSAGES[name] in results[0]["message"]
+    told = MESSAGES[name]
+    for part in (told,) if isinstance(told, str) else told:
+        assert part in results[0]["message"]
 
 
 def test_the_ops_after_them_are_tested(seen):
