@@ -386,19 +386,20 @@ class Context:
                 raise Refused(how, deadly=True)
 
     @contextlib.contextmanager
-    def seeded(self) -> Iterator[None]:
-        """Seed torch, Python and NumPy, and put torch's CPU generator back afterwards.
+    def seeded(self, seed: int | None = None) -> Iterator[None]:
+        """Seed torch, Python and NumPy, with the run's seed or another, and put torch's CPU generator back afterwards.
 
         ``torch.manual_seed`` would also queue a seed for every device that is not there, with a stack trace each: more
         than half of the time of a quick run.
         """
+        seed = self.seed if seed is None else seed
         rng = torch.default_generator.get_state()
-        torch.default_generator.manual_seed(self.seed)
+        torch.default_generator.manual_seed(seed)
         if (module := devices.module(self.device)) is not None and hasattr(module, "manual_seed_all"):
-            module.manual_seed_all(self.seed)
-        random.seed(self.seed)
+            module.manual_seed_all(seed)
+        random.seed(seed)
         if (numpy := sys.modules.get("numpy")) is not None:
-            numpy.random.seed(self.seed)
+            numpy.random.seed(seed)
         try:
             yield
         finally:

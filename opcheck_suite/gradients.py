@@ -171,48 +171,48 @@ COARSE = Steps(1e-2, 5e-2, 5e-2)
 _LADDER = (EXACT, Steps(1e-3, 5e-3, 1e-2), COARSE)
 
 
+def _ways(inputs: list[torch.Tensor]) -> list[torch.Tensor]:
+    """A direction, the same one for all inputs of these shapes."""
+    generator = torch.Generator().manual_seed(0)
+    return [torch.rand(t.shape, generator=generator, dtype=torch.float64).to(t) + 0.5 for t in inputs]
+
+
+def _along(
+    call: Callable[..., tuple[torch.Tensor, ...]], inputs: list[torch.Tensor], step: float
+) -> list[torch.Tensor]:
+    """The finite differences of a function's outputs for a step to both sides in the direction of `_ways`."""
+
+    def at(step: float) -> list[torch.Tensor]:
+        moved = [(t.detach() + step * way).requires_grad_() for t, way in zip(inputs, _ways(inputs), strict=True)]
+        return [t.detach() for t in call(*moved)]
+
+    return [(a - b) / (2 * step) for a, b in zip(at(step), at(-step), strict=True)]
+
+
 def precise(call: Callable[..., tuple[torch.Tensor, ...]], inputs: list[torch.Tensor], steps: Steps) -> bool:
     """Whether finite differences in one direction are the same for twice the step: whether they are derivatives.
 
     Where a kernel rounds to float32 or less inside, those of small steps are made of what was rounded off.
     """
-    generator = torch.Generator().manual_seed(0)
-    ways = [torch.rand(t.shape, generator=generator, dtype=torch.float64).to(t) + 0.5 for t in inputs]
-
-    def at(step: float) -> list[torch.Tensor]:
-        moved = [(t.detach() + step * way).requires_grad_() for t, way in zip(inputs, ways, strict=True)]
-        return [t.detach() for t in call(*moved)]
-
-    def along(step: float) -> list[torch.Tensor]:
-        return [(a - b) / (2 * step) for a, b in zip(at(step), at(-step), strict=True)]
-
-    for once, twice in zip(along(steps.eps), along(2 * steps.eps), strict=True):
+    for once, twice in zip(_along(call, inputs, steps.eps), _along(call, inputs, 2 * steps.eps), strict=True):
         if not torch.allclose(once, twice, atol=steps.atol / 10, rtol=steps.rtol / 10, equal_nan=True):
             return False
     return True
 
 
 def direction(
-    loss: Callable[[list[torch.Tensor]], torch.Tensor], inputs: list[torch.Tensor], grads: list[torch.Tensor]
+    loss: Callable[..., torch.Tensor], inputs: list[torch.Tensor], grads: list[torch.Tensor]
 ) -> tuple[float, float, bool | None]:
     """The derivative of a loss in one direction, by gradients and by finite differences, and whether they agree.
 
     That is None where finite differences depend on the step, or one of the two is not finite. Steps are small: longer
     ones, as ops need that round to float32, would not tell a kink beside the inputs from a wrong formula.
     """
-    generator = torch.Generator().manual_seed(0)
-    ways = [torch.rand(t.shape, generator=generator, dtype=torch.float64).to(t) + 0.5 for t in inputs]
-    terms = [(way * grad).detach().double() for way, grad in zip(ways, grads, strict=True)]
+    terms = [(way * grad).detach().double() for way, grad in zip(_ways(inputs), grads, strict=True)]
     got, scale = sum(float(t.sum()) for t in terms), sum(float(t.abs().sum()) for t in terms)
-
-    def along(step: float) -> float:
-        sides = [
-            [(t.detach() + s * way).requires_grad_() for t, way in zip(inputs, ways, strict=True)]
-            for s in (step, -step)
-        ]
-        return float(loss(sides[0]).detach() - loss(sides[1]).detach()) / (2 * step)
-
-    want, twice = along(EXACT.eps), along(2 * EXACT.eps)
+    (want,), (twice,) = (
+        map(float, _along(lambda *at: (loss(*at),), inputs, step)) for step in (EXACT.eps, 2 * EXACT.eps)
+    )
     allowed = EXACT.atol + EXACT.rtol * scale
     if abs(want - twice) > allowed / 10 or not math.isfinite(got):
         return got, want, None

@@ -83,18 +83,8 @@ _WRITE: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def generators() -> dict[str, Callable[[int], Any]]:
-    """The random number generators that a process has one of each, by name: called with a seed, they are set to it."""
-    numpy = sys.modules.get("numpy")
-    found: dict[str, Callable[[int], Any]] = {
-        "torch's generator": torch.default_generator.manual_seed,
-        "Python's generator": random.seed,
-    }
-    return found if numpy is None else found | {"NumPy's generator": numpy.random.seed}
-
-
 def positions() -> dict[str, Any]:
-    """Where the generators of `generators` are, as values that can be compared."""
+    """Where the generators of random numbers are that a process has one of, by name, as values to compare."""
     numpy = sys.modules.get("numpy")
     found: dict[str, Any] = {
         "torch's generator": torch.default_generator.get_state().numpy().tobytes(),

@@ -57,7 +57,7 @@ def _same(was, name, value):
 
 def _wrong(ctx, case):
     """How a derivative in one direction differs from finite differences; empty where it does not, or where those say
-    nothing: the op refuses float64, computes in a lower precision than steps can be fitted to, or is a step function.
+    nothing: the op refuses float64, rounds to a lower precision inside, or is a step function.
     """
     import torch
 
@@ -71,12 +71,12 @@ def _wrong(ctx, case):
     if any(t.is_complex() for t in inputs):
         return ""
 
-    def loss(leaves):
+    def loss(*leaves):
         outs = call(*leaves)
         return sum(((t * compilepairs.weights(t)).sum() for t in outs), torch.zeros(()))
 
     def judged(at):
-        grads = torch.autograd.grad(loss(at), at, allow_unused=True)
+        grads = torch.autograd.grad(loss(*at), at, allow_unused=True)
         return gradients.direction(
             loss, at, [torch.zeros_like(t) if g is None else g for t, g in zip(at, grads, strict=True)]
         )

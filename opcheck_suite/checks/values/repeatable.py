@@ -46,13 +46,10 @@ def repeatable(ctx, case):
 
 def _after_another_seed(ctx, case, first):
     """How the result differs when torch's, Python's and NumPy's generators are elsewhere."""
-    from opcheck_suite import state
     from opcheck_suite.inputs import tensors
 
     args, kwargs = case.inputs()
-    with ctx.seeded():
-        for generator in state.generators().values():
-            generator(ctx.seed + 1)
+    with ctx.seeded(ctx.seed + 1):
         try:
             out = ctx.info.op(*args, **kwargs)
         except Exception:
