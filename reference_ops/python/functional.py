@@ -133,7 +133,7 @@ def _quantise_result(x: Tensor, *, step: float = 0.25, levels: int = 16, symmetr
     return x.new_empty(x.shape)
 
 
-@torch.library.custom_op("reference::quantise", mutates_args=(), tags=torch.Tag.cudagraph_unsafe)
+@torch.library.custom_op("reference::quantise", mutates_args=(), tags=(torch.Tag.cudagraph_unsafe,))
 def quantise(x: Tensor, *, step: float = 0.25, levels: int = 16, symmetric: bool = True) -> Tensor:
     """The nearest multiple of step, at most levels / 2 steps from 0, or from 0 to levels if not symmetric."""
     result = _quantise_result(x, step=step, levels=levels, symmetric=symmetric)

@@ -70,7 +70,7 @@ def _by_numpy(function: Callable[[Any], Any], x: Tensor) -> Tensor:
         return torch.as_tensor(function(x.detach().cpu().numpy()))
 
 
-@torch.library.custom_op("reference::sine", mutates_args=(), tags=torch.Tag.cudagraph_unsafe)
+@torch.library.custom_op("reference::sine", mutates_args=(), tags=(torch.Tag.cudagraph_unsafe,))
 def sine(x: Tensor) -> Tensor:
     """sin(x) by NumPy."""
     return _wave_result("sine", x).copy_(_by_numpy(np.sin, x))
@@ -81,7 +81,7 @@ def _(x: Tensor) -> Tensor:
     return _wave_result("sine", x)
 
 
-@torch.library.custom_op("reference::cosine", mutates_args=(), tags=torch.Tag.cudagraph_unsafe)
+@torch.library.custom_op("reference::cosine", mutates_args=(), tags=(torch.Tag.cudagraph_unsafe,))
 def cosine(x: Tensor) -> Tensor:
     """cos(x) by NumPy."""
     return _wave_result("cosine", x).copy_(_by_numpy(np.cos, x))

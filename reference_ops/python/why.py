@@ -41,7 +41,7 @@ def tone_curve(x: Tensor, knots: Sequence[float], levels: Sequence[float]) -> Te
     return torch.as_tensor(values, dtype=x.dtype, device=x.device)
 
 
-@torch.library.custom_op("reference::tone_curve", mutates_args=(), tags=torch.Tag.cudagraph_unsafe)
+@torch.library.custom_op("reference::tone_curve", mutates_args=(), tags=(torch.Tag.cudagraph_unsafe,))
 def tone_curve_op(x: Tensor, knots: Sequence[float], levels: Sequence[float]) -> Tensor:
     """`tone_curve` as an operator."""
     return _tone_curve_result(x, knots, levels).copy_(tone_curve(x, knots, levels))
@@ -72,7 +72,7 @@ def limit_peak(x: Tensor) -> Tensor:
     return x.clone()
 
 
-@torch.library.custom_op("reference::limit_peak", mutates_args=(), tags=torch.Tag.cudagraph_unsafe)
+@torch.library.custom_op("reference::limit_peak", mutates_args=(), tags=(torch.Tag.cudagraph_unsafe,))
 def limit_peak_op(x: Tensor) -> Tensor:
     """`limit_peak` as an operator."""
     return _limit_peak_result(x).copy_(limit_peak(x))
@@ -101,7 +101,7 @@ def exact_sum(x: Tensor) -> Tensor:
     return torch.tensor(add(values), dtype=torch.float64).to(x.device, x.dtype)
 
 
-@torch.library.custom_op("reference::exact_sum", mutates_args=(), tags=torch.Tag.cudagraph_unsafe)
+@torch.library.custom_op("reference::exact_sum", mutates_args=(), tags=(torch.Tag.cudagraph_unsafe,))
 def exact_sum_op(x: Tensor) -> Tensor:
     """`exact_sum` as an operator."""
     return _exact_sum_result(x).copy_(exact_sum(x))
@@ -125,7 +125,7 @@ def checksum(x: Tensor) -> Tensor:
     return torch.tensor(zlib.crc32(_bytes_of(x)), device=x.device)
 
 
-@torch.library.custom_op("reference::checksum", mutates_args=(), tags=torch.Tag.cudagraph_unsafe)
+@torch.library.custom_op("reference::checksum", mutates_args=(), tags=(torch.Tag.cudagraph_unsafe,))
 def checksum_op(x: Tensor) -> Tensor:
     """`checksum` as an operator."""
     return _checksum_result(x).copy_(checksum(x))
