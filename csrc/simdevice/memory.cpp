@@ -1,4 +1,4 @@
-#include "runtime.h"
+#include "internal.h"
 
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/ops/_conj.h>
@@ -6,15 +6,12 @@
 #include <ATen/ops/from_blob.h>
 #include <c10/core/CachingDeviceAllocator.h>
 #include <c10/util/Exception.h>
-#include <pthread.h>
 #include <sys/mman.h>
 
 #include <array>
 #include <chrono>
-#include <condition_variable>
 #include <cstdlib>
 #include <cstring>
-#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -23,67 +20,14 @@
 #include <thread>
 
 namespace simdevice {
-
-struct Recording {
-  explicit Recording(c10::Stream stream) : origin(stream) {}
-
-  const c10::Stream origin; // on which the capture began
-  std::mutex lock; // of all below
-  // In the order in which the host asked for it, which is one in which nothing comes before what it waits for.
-  std::vector<std::function<void()>> work;
-  std::map<c10::StreamId, size_t> apart; // work of other streams that the first one does not wait for yet
-  std::vector<c10::Stream> joined;
-  std::string error;
-
-  void add(c10::Stream stream, std::function<void()> item) {
-    std::lock_guard<std::mutex> held(lock);
-    TORCH_CHECK(error.empty(), "sim error: the capture has failed already: ", error);
-    work.push_back(std::move(item));
-    if (stream != origin) {
-      apart[stream.id()] = work.size();
-    }
-  }
-
-  void wait_for(c10::Stream stream, const Mark& point) {
-    std::lock_guard<std::mutex> held(lock);
-    auto found = apart.find(point.stream.id());
-    if (found != apart.end() && found->second <= point.ticket) {
-      apart.erase(found);
-      if (stream != origin) {
-        apart[stream.id()] = work.size();
-      }
-    }
-  }
-
-  [[noreturn]] void refuse(const char* what) {
-    std::lock_guard<std::mutex> held(lock);
-    error = error.empty() ? what : error;
-    TORCH_CHECK(false, "sim error: operation not permitted while a stream is captured: ", what);
-  }
-};
-
 namespace {
 
 // Addresses of a device are handed out once and never again, as far as this goes.
 constexpr size_t kSpace = size_t{1} << 40;
 constexpr size_t kAlignment = 512; // as CUDA's allocator aligns
-constexpr int kStreams = 33; // of a device: the default one, and a pool
 constexpr double kBytesPerSecond = 5e8; // slow enough that work is still under way when the host goes on
 constexpr size_t kCached = size_t{1} << 20, kMostCached = 256; // bytes of a block that is kept for reuse, and blocks
 constexpr size_t kUnnoticed = size_t{1} << 20; // less memory than this takes no time
-
-// ------------------------------------------------------------------------- streams
-
-struct Queue {
-  std::mutex lock;
-  std::shared_ptr<Recording> recording; // while the stream is captured
-  std::condition_variable changed;
-  std::deque<std::function<void()>> work;
-  uint64_t queued = 0, done = 0;
-  bool running = false; // whether a thread serves the queue in this process
-};
-
-// ------------------------------------------------------------------------- memory
 
 using HostMemory = std::unique_ptr<char, decltype(&std::free)>;
 
@@ -97,8 +41,6 @@ struct Block {
 };
 
 struct Device {
-  std::array<Queue, kStreams> queues;
-  int pooled = 0;
   std::mutex lock; // of all below
   std::string error; // what a kernel did wrong; the device is of no use any more
   char *space = nullptr, *next = nullptr;
@@ -108,122 +50,16 @@ struct Device {
   Counters counters;
 };
 
-// Never destroyed: threads may still wait on the queues when the process ends.
+// Never destroyed: kernels may still run when the process ends.
 std::array<Device, kDevices>& devices() {
   static auto* all = new std::array<Device, kDevices>();
   return *all;
 }
 
 Device& device(c10::DeviceIndex index) {
-  TORCH_CHECK(index >= 0 && index < kDevices, "sim: there is no device ", int(index));
+  check_device(index);
   return devices()[index];
 }
-
-Queue& queue(c10::Stream stream) {
-  return device(stream.device_index()).queues.at(stream.id());
-}
-
-thread_local c10::DeviceIndex t_device = 0;
-thread_local std::array<c10::StreamId, kDevices> t_streams{};
-
-c10::Stream stream_of(c10::DeviceIndex index, c10::StreamId id) {
-  return c10::Stream(c10::Stream::UNSAFE, c10::Device(kType, index), id);
-}
-
-void serve(Queue& q) {
-  std::unique_lock<std::mutex> held(q.lock);
-  for (;;) {
-    q.changed.wait(held, [&] { return !q.work.empty(); });
-    auto work = std::move(q.work.front());
-    q.work.pop_front();
-    held.unlock();
-    work();
-    work = nullptr;
-    held.lock();
-    ++q.done;
-    q.changed.notify_all();
-  }
-}
-
-// A forked child has the queues and none of the threads, so that these must be at rest when a process forks.
-void before_fork() {
-  for (auto& d : devices()) {
-    for (auto& q : d.queues) {
-      std::unique_lock<std::mutex> held(q.lock);
-      q.changed.wait(held, [&] { return q.done == q.queued; });
-    }
-  }
-  for (auto& d : devices()) {
-    d.lock.lock(); // first, as everywhere
-    for (auto& q : d.queues) {
-      q.lock.lock();
-    }
-  }
-}
-
-void after_fork(bool child) {
-  for (auto& d : devices()) {
-    for (auto& q : d.queues) {
-      if (child) {
-        q.running = false;
-        new (&q.changed) std::condition_variable(); // the old one counts waiters that are not there
-      }
-      q.lock.unlock();
-    }
-    d.lock.unlock();
-  }
-}
-
-void enqueue(c10::Stream stream, std::function<void()> work) {
-  static const int registered = pthread_atfork(before_fork, [] { after_fork(false); }, [] { after_fork(true); });
-  (void)registered;
-  Queue& q = queue(stream);
-  std::lock_guard<std::mutex> held(q.lock);
-  if (q.recording) {
-    q.recording->add(stream, std::move(work));
-    return;
-  }
-  if (!q.running) {
-    std::thread(serve, std::ref(q)).detach(); // throws where no thread can be had
-    q.running = true;
-  }
-  q.work.push_back(std::move(work));
-  ++q.queued;
-  q.changed.notify_all();
-}
-
-void wait(const Mark& point) {
-  Queue& q = queue(point.stream);
-  std::unique_lock<std::mutex> held(q.lock);
-  q.changed.wait(held, [&] { return q.done >= point.ticket; });
-}
-
-Mark end_of(c10::Stream stream) {
-  Queue& q = queue(stream);
-  std::lock_guard<std::mutex> held(q.lock);
-  return {stream, q.queued};
-}
-
-bool reached(const Mark& point) {
-  Queue& q = queue(point.stream);
-  std::lock_guard<std::mutex> held(q.lock);
-  return q.done >= point.ticket;
-}
-
-std::shared_ptr<Recording> recording_of(c10::Stream stream) {
-  Queue& q = queue(stream);
-  std::lock_guard<std::mutex> held(q.lock);
-  return q.recording;
-}
-
-void throw_if_lost(c10::DeviceIndex index) {
-  Device& d = device(index);
-  std::lock_guard<std::mutex> held(d.lock);
-  TORCH_CHECK(
-      d.error.empty(), "sim error: ", d.error, "\nkernels run asynchronously: the call at fault may be an earlier one");
-}
-
-// ------------------------------------------------------------------------- memory
 
 size_t taken_by(size_t size) {
   return (size + kAlignment - 1) / kAlignment * kAlignment;
@@ -416,145 +252,23 @@ REGISTER_ALLOCATOR(c10::DeviceType::PrivateUse1, &memory)
 
 } // namespace
 
-c10::DeviceIndex current_device() {
-  return t_device;
-}
-
-c10::DeviceIndex exchange_device(c10::DeviceIndex index) {
-  const c10::DeviceIndex was = t_device;
-  if (index >= 0) {
-    device(index); // must be there
-    t_device = index;
+void hold_memory() {
+  for (Device& d : devices()) {
+    d.lock.lock();
   }
-  return was;
 }
 
-c10::Stream current_stream(c10::DeviceIndex index) {
-  index = index < 0 ? t_device : index;
-  device(index);
-  return stream_of(index, t_streams[index]);
+void let_go_of_memory() {
+  for (Device& d : devices()) {
+    d.lock.unlock();
+  }
 }
 
-c10::Stream default_stream(c10::DeviceIndex index) {
-  return stream_of(index < 0 ? t_device : index, 0);
-}
-
-c10::Stream new_stream(c10::DeviceIndex index) {
-  index = index < 0 ? t_device : index;
+void throw_if_lost(c10::DeviceIndex index) {
   Device& d = device(index);
   std::lock_guard<std::mutex> held(d.lock);
-  return stream_of(index, 1 + d.pooled++ % (kStreams - 1));
-}
-
-c10::Stream exchange_stream(c10::Stream stream) {
-  const c10::Stream was = current_stream(stream.device_index());
-  t_streams[stream.device_index()] = stream.id();
-  return was;
-}
-
-Mark mark(c10::Stream stream) {
-  auto recording = recording_of(stream);
-  if (!recording) {
-    return end_of(stream);
-  }
-  std::lock_guard<std::mutex> held(recording->lock);
-  return {stream, recording->work.size(), recording};
-}
-
-bool passed(const Mark& point) {
-  if (point.recording) {
-    point.recording->refuse("the host asks how far it has come");
-  }
-  return reached(point);
-}
-
-bool idle(c10::Stream stream) {
-  return passed(mark(stream));
-}
-
-void wait_for(c10::Stream stream, const Mark& point) {
-  if (stream == point.stream) {
-    return;
-  }
-  auto own = recording_of(stream);
-  if (point.recording) { // the stream is captured from here on
-    if (!own) {
-      Queue& q = queue(stream);
-      std::lock_guard<std::mutex> held(q.lock);
-      q.recording = own = point.recording;
-      own->joined.push_back(stream);
-    }
-    TORCH_CHECK(own == point.recording, "sim error: a stream of one capture cannot wait for a stream of another");
-    own->wait_for(stream, point);
-  } else if (own) {
-    own->refuse("it is to wait for work of a stream that is not captured");
-  } else if (!reached(point)) {
-    enqueue(stream, [point] { wait(point); });
-  }
-}
-
-void synchronize(const Mark& point) {
-  if (point.recording) {
-    point.recording->refuse("the host waits for it");
-  }
-  wait(point);
-  throw_if_lost(point.stream.device_index());
-}
-
-void synchronize(c10::Stream stream) {
-  synchronize(mark(stream));
-}
-
-void synchronize_device(c10::DeviceIndex index) {
-  index = index < 0 ? t_device : index;
-  for (int id = 0; id < kStreams; ++id) {
-    forbid_while_capturing(stream_of(index, id), "the host waits for the device");
-    wait(end_of(stream_of(index, id)));
-  }
-  throw_if_lost(index);
-}
-
-void capture_begin() {
-  const c10::Stream stream = current_stream(-1);
-  TORCH_CHECK(stream.id() != 0, "sim error: the default stream cannot be captured");
-  Queue& q = queue(stream);
-  std::lock_guard<std::mutex> held(q.lock);
-  TORCH_CHECK(!q.recording, "sim error: the stream is captured already");
-  q.recording = std::make_shared<Recording>(stream);
-}
-
-std::shared_ptr<Recording> capture_end() {
-  const c10::Stream stream = current_stream(-1);
-  auto recording = recording_of(stream);
-  TORCH_CHECK(recording && recording->origin == stream, "sim error: no capture began on the current stream");
-  auto streams = recording->joined;
-  streams.push_back(stream);
-  for (c10::Stream captured : streams) {
-    Queue& q = queue(captured);
-    std::lock_guard<std::mutex> held(q.lock);
-    q.recording = nullptr;
-  }
-  TORCH_CHECK(recording->error.empty(), "sim error: the capture has failed: ", recording->error);
-  TORCH_CHECK(recording->apart.empty(), "sim error: the captured stream does not wait for work of another stream");
-  return recording;
-}
-
-void replay(const std::shared_ptr<Recording>& recording) {
-  enqueue(current_stream(recording->origin.device_index()), [recording] {
-    for (const auto& item : recording->work) {
-      item();
-    }
-  });
-}
-
-bool capturing(c10::Stream stream) {
-  return recording_of(stream) != nullptr;
-}
-
-void forbid_while_capturing(c10::Stream stream, const char* what) {
-  if (auto recording = recording_of(stream)) {
-    recording->refuse(what);
-  }
+  TORCH_CHECK(
+      d.error.empty(), "sim error: ", d.error, "\nkernels run asynchronously: the call at fault may be an earlier one");
 }
 
 View::View(const at::Tensor& t)
@@ -583,13 +297,13 @@ void record_stream(const c10::DataPtr& data, c10::Stream stream) {
 }
 
 Counters counters(c10::DeviceIndex index) {
-  Device& d = device(index < 0 ? t_device : index);
+  Device& d = device(index < 0 ? current_device() : index);
   std::lock_guard<std::mutex> held(d.lock);
   return d.counters;
 }
 
 void reset_peak(c10::DeviceIndex index) {
-  Device& d = device(index < 0 ? t_device : index);
+  Device& d = device(index < 0 ? current_device() : index);
   std::lock_guard<std::mutex> held(d.lock);
   d.counters.peak = d.counters.allocated;
 }
