@@ -134,16 +134,21 @@ def without_generated_kernels(op: Any) -> Iterator[None]:
     """Have Inductor call the kernels that torch has, where it can; passes, order and arguments of calls stay as they
     are.
 
-    To generate one in C++ costs seconds. A torch that lacks the setting generates, and so does one for an op that
-    it replaces, which would be left out otherwise.
+    To generate one in C++ costs seconds.
     """
     import torch._inductor.config as config
 
-    known: dict[str, Any] = {}
-    if hasattr(config, "fallback_by_default") and not replaces(op):
-        known["fallback_by_default"] = True
-    with config.patch(**known) if known else contextlib.nullcontext():
+    with contextlib.nullcontext() if generates(op) else config.patch(fallback_by_default=True):
         yield
+
+
+def generates(op: Any) -> bool:
+    """Whether Inductor generates kernels beside an op whatever it is told: torch 2.9 lacks the setting, and an
+    op that torch replaces would be left out with it.
+    """
+    import torch._inductor.config as config
+
+    return not hasattr(config, "fallback_by_default") or replaces(op)
 
 
 @dataclasses.dataclass

@@ -22,9 +22,12 @@ _NEUTRAL = (0.0, 1.0)
 @variant("arguments")
 def _flags(case: Case) -> Iterator[Case]:
     """Booleans turned round, and numbers at which many formulas have a short cut."""
+    absent = [name for name, value, _ in _others(case, tensors_too=True) if value is None]
     for name, value, kind in _others(case):
         if kind == "bool":
-            yield _with(case, name, not value)
+            made = _with(case, name, not value)
+            unsure = not value and any(_speaks_of(name, other) for other in absent)
+            yield dataclasses.replace(made, uncertain=unsure)
         elif kind == "float" and isinstance(value, float | int):
             for neutral in _NEUTRAL:
                 if value != neutral:
@@ -34,9 +37,11 @@ def _flags(case: Case) -> Iterator[Case]:
 @variant("arguments")
 def _optional(case: Case) -> Iterator[Case]:
     """Optional arguments left out one by one, and tensors given for those that are absent."""
+    true = [name for name, value, _ in _others(case) if value is True]
     for name, value, kind in _others(case, tensors_too=True):
         if kind.startswith("Optional[") and value is not None:
-            yield _with(case, name, None)
+            made = _with(case, name, None)
+            yield dataclasses.replace(made, uncertain=any(_speaks_of(flag, name) for flag in true))
         elif kind == "Optional[Tensor]" and value is None:
             donor = next((t for _, t in case.leaves() if tensors.strided(t) and t.is_floating_point()), None)
             if donor is not None:
@@ -44,6 +49,13 @@ def _optional(case: Case) -> Iterator[Case]:
                 yield dataclasses.replace(
                     made, uncertain=True
                 )  # whether it is of the right size and dtype is not known
+
+
+def _speaks_of(flag: str, name: str) -> bool:
+    """Whether a flag's name has an argument's in it, as ``has_bias`` has ``bias``: if it says yes, the argument must
+    be there.
+    """
+    return f"_{name}_" in f"_{flag}_"
 
 
 @variant("arguments")

@@ -25,6 +25,7 @@ def library():
         library.define("written(Tensor(a!) x, Tensor y) -> ()")
         library.define("listed(Tensor[] xs) -> Tensor")
         library.define("sized(Tensor x, SymInt n, float f=3.0, bool b=True) -> Tensor")
+        library.define("flagged(Tensor x, Tensor? bias, bool has_bias, bool wide) -> Tensor")
         library.define("lazy(Tensor(a!) x, Tensor y, Tensor z) -> ()")
         for key in ("Conjugate", "Negative"):
             library.impl("lazy", torch.library.fallthrough_kernel, key)
@@ -245,6 +246,17 @@ def test_complex_copies_have_no_imaginary_part():
 
 def test_samples_of_complex_numbers_are_not_made_complex():
     assert variants.derive(case("two", torch.rand(2), torch.rand(2, dtype=torch.complex64)), "complex") == []
+
+
+@pytest.mark.parametrize("given", [True, False])
+def test_a_flag_that_speaks_of_an_absent_argument_is_not_relied_on(given):
+    x = torch.rand(2)
+    found = variants.derive(case("flagged", x, x.clone() if given else None, given, False), "arguments")
+    unsure = {c.variant: c.uncertain for c in found}
+    if given:
+        assert unsure == {"has_bias=False": False, "wide=True": False, "bias=None": True}
+    else:
+        assert unsure == {"has_bias=True": True, "wide=True": False, "bias: given": True}
 
 
 def test_variants_do_not_touch_the_sample():
