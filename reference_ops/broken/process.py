@@ -13,6 +13,8 @@ import time
 import torch
 from torch import Tensor
 
+from opcheck_suite.model import OpSpec
+from reference_ops.broken import good
 from reference_ops.broken.fault import Fault, doubled, like, planted
 
 
@@ -153,3 +155,6 @@ FAULTS: list[Fault] = [
     planted(closes_descriptor, "values.state"),
     planted(closes_everything, "values.state"),
 ]
+
+#: Ops to be tested after these; as many as processes work.
+GOOD: dict[str, OpSpec] = {"values.runs": good.BLEND, "values.threads": good.DOUBLED}
