@@ -91,7 +91,7 @@ def constant(x: Tensor) -> Tensor:
 
 
 def by_numpy(x: Tensor) -> Tensor:
-    return x + torch.from_numpy(np.random.rand(*x.shape)).float()  # noqa: NPY002
+    return x + torch.from_numpy(np.random.rand(*x.shape)).float()
 
 
 def of_random_size(x: Tensor) -> Tensor:

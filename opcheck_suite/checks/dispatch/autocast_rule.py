@@ -197,8 +197,10 @@ class _Region:
             return
         ways = [call.passed] if call.passed else [dict.fromkeys(self.names, self.dtype), {}]
         for case in (self.casting.cast(given, way) for way in ways):
-            run, fake = ctx.attempt(case), ctx.fake(case)
-            if run is None or fake.unsupported or fake.error is not None:
+            if (run := ctx.attempt(case)) is None:
+                return
+            fake = ctx.fake(case)
+            if fake.unsupported or fake.error is not None:
                 return
             if self.casting.other_metadata(run.outputs, fake.outputs):
                 return

@@ -77,4 +77,4 @@ def _random(ctx, case, names):
             if text:
                 ctx.fail(f"{where} with randomness={mode!r}: {text}")
     if len(refused) == 2:
-        ctx.warn(f"the batching rule serves no vmap: with randomness 'same' and 'different' it raises {refused['same']}")
+        ctx.warn(f"with randomness 'same', and with 'different', it raises {refused['same']}")
