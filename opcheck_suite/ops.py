@@ -233,7 +233,8 @@ class OpInfo:
 
     def casts_to_one_dtype(self, device: str) -> bool:
         """Whether the rule comes from ``torch.library.register_autocast``, which casts to one dtype in every region."""
-        if self.definition is not None and device in getattr(self.definition, "_autocast_dtype", {}):
+        by_device = getattr(self.definition, "_autocast_dtype", {})
+        if device in by_device or getattr(self.definition, f"_autocast_{device}_dtype", None):  # torch 2.9: the latter
             return True
         key = getattr(torch._C.DispatchKey, f"Autocast{backend(device)}", None)
         rule = self.op.py_kernels.get(key) if key is not None else None
