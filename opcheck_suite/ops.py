@@ -227,6 +227,19 @@ class OpInfo:
             sorted(k.removeprefix("Autocast").lower() or "cuda" for k in self.kernels if k.startswith("Autocast"))
         )
 
+    def autocasts_on(self, device: str) -> bool:
+        """Whether the op has an autocast rule for a device type."""
+        return f"Autocast{backend(device)}" in self.kernels
+
+    def casts_to_one_dtype(self, device: str) -> bool:
+        """Whether the rule comes from ``torch.library.register_autocast``, which casts to one dtype in every region."""
+        by_device = getattr(self.definition, "_autocast_dtype", {})
+        if device in by_device or getattr(self.definition, f"_autocast_{device}_dtype", None):  # torch 2.9: the latter
+            return True
+        key = getattr(torch._C.DispatchKey, f"Autocast{backend(device)}", None)
+        rule = self.op.py_kernels.get(key) if key is not None else None
+        return getattr(rule, "__module__", "") == "torch.library"
+
     @property
     def mutated(self) -> tuple[str, ...]:
         """Names of the arguments that the schema declares written."""

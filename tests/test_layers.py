@@ -25,8 +25,8 @@ ARROWS = {
     "report": ("reports progress", "registry model"),
     "session": ("session reduction shrinking", "context specs tool registry isolate model"),
     "context": (
-        "context alternatives captured compilepairs costs exporting fakepairs gradients layoutpairs mapped programs"
-        " pykernel queued rounding signatures surroundings sweeps threaded",
+        "context alternatives captured casting compilepairs costs exporting fakepairs gradients layoutpairs mapped"
+        " programs pykernel queued rounding signatures surroundings sweeps threaded",
         "specs tool model",
     ),
     "specs": ("specs", "tool registry model"),
@@ -98,6 +98,7 @@ def test_checks_import_nothing_but_the_registry_the_context_and_helpers():
         "context",
         "alternatives",
         "captured",
+        "casting",
         "compare",
         "compilepairs",
         "compiling",

@@ -134,6 +134,25 @@ def test_a_batching_rule_and_an_autocast_rule_are_seen():
     assert ops.info("aten::mm").autocast != ()
 
 
+def test_a_rule_of_register_autocast_is_told_from_others():
+    lib = torch.library.Library("suite_tests", "FRAGMENT")
+    for name in ("cast_by_torch", "cast_by_hand"):
+        lib.define(f"{name}(Tensor x) -> Tensor")
+    torch.library.register_autocast("suite_tests::cast_by_torch", "cpu", torch.float16, lib=lib)
+    lib.impl("cast_by_hand", lambda x: x.half(), "AutocastCPU")
+    op = torch.library.custom_op("suite_tests::cast", lambda x: x + 1, mutates_args=(), schema="(Tensor x) -> Tensor")
+    op.register_autocast("cpu", torch.bfloat16)
+
+    def seen(op: object) -> tuple[bool, bool]:
+        info = ops.info(op)
+        return info.autocasts_on("cpu"), info.casts_to_one_dtype("cpu")
+
+    assert seen(op) == seen("suite_tests::cast_by_torch") == (True, True)
+    assert seen("suite_tests::cast_by_hand") == (True, False)
+    assert not ops.info(op).autocasts_on("cuda")
+    assert not ops.info(op).casts_to_one_dtype("cuda")
+
+
 @pytest.mark.parametrize(
     ("name", "source"),
     [

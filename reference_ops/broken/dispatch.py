@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from reference_ops.broken.fault import Fault, define, doubled, library, like, planted, two_matrices
+from reference_ops.broken.fault import Fault, define, doubled, library, like, matrix_and_number, planted, two_matrices
 
 
 @torch.library.custom_op("broken_dispatch::reads_version", mutates_args=())
@@ -147,10 +148,104 @@ _ON_CPU = _with_gradient_on_cpu("gradient_on_cpu")
 _ON_CPU_CLAIMED = _with_gradient_on_cpu("gradient_on_cpu_claimed")
 
 
+def rule_casts_first(x: Tensor, weight: Tensor) -> Tensor:
+    """The autocast rule casts x and forgets the weight."""
+    return x.new_empty((x.shape[0], weight.shape[0])).copy_(x @ weight.t())
+
+
+def rule_casts_activations(x: Tensor, weight: Tensor) -> Tensor:
+    """The autocast rule casts both arguments where x is in float32, and none where x comes out of a region."""
+    return rule_casts_first(x, weight)
+
+
+def rule_hard_codes_half(x: Tensor) -> Tensor:
+    """The autocast rule casts to float16, also in a region of bfloat16."""
+    return doubled(x)
+
+
+def rule_drops_argument(x: Tensor, factor: float = 1.0) -> Tensor:
+    """The autocast rule forgets to pass the factor on."""
+    return like(x).copy_(x * factor)
+
+
+def rule_without_end(x: Tensor) -> Tensor:
+    """The autocast rule calls the op in the region, and so itself."""
+    return doubled(x)
+
+
+def rule_calls_kernel(x: Tensor) -> Tensor:
+    """The autocast rule calls NumPy and not the op, so that fake tensors do not get past it."""
+    return like(x).copy_(torch.from_numpy(x.float().numpy() * 2))
+
+
+@torch.library.custom_op("broken_dispatch::rule_copies", mutates_args=("x",))
+def rule_copies(x: Tensor) -> None:
+    """The autocast rule casts the argument that the op writes to, and the op writes to the copy."""
+    x.mul_(2)
+
+
+rule_copies.register_autocast("cpu", torch.bfloat16)
+
+
+def _product(x: Tensor, weight: Tensor) -> Tensor:
+    torch._check(x.dim() == 2 and weight.dim() == 2)
+    torch._check(x.shape[1] == weight.shape[1])
+    torch._check(x.dtype == weight.dtype)
+    return x.new_empty((x.shape[0], weight.shape[0]))
+
+
+def _like_first(x: Tensor, factor: float = 1.0) -> Tensor:
+    return like(x)
+
+
+def _low(x: Tensor) -> Tensor:
+    return x.to(torch.get_autocast_dtype("cpu"))
+
+
+def _with_rule(kernel: Callable[..., Any], schema: str, fake: Callable[..., Any], rule: Callable[..., Any]) -> str:
+    """Define an op, and an autocast rule that calls the function that it is handed: the op, outside of the region."""
+
+    def outside(*args: Any) -> Any:
+        with torch.autocast("cpu", enabled=False):
+            return getattr(torch.ops.broken_dispatch, kernel.__name__)(*args)
+
+    op = define(_LIBRARY, kernel.__name__, schema, kernel, fake)
+    _LIBRARY.impl(kernel.__name__, lambda *args: rule(outside, *args), "AutocastCPU")
+    return op
+
+
+_X_WEIGHT = "(Tensor x, Tensor weight) -> Tensor"
+_CASTS_FIRST = _with_rule(rule_casts_first, _X_WEIGHT, _product, lambda op, x, weight: op(_low(x), weight))
+_CASTS_ACTIVATIONS = _with_rule(
+    rule_casts_activations,
+    _X_WEIGHT,
+    _product,
+    lambda op, x, weight: op(_low(x), _low(weight)) if x.dtype == torch.float32 else op(x, weight),
+)
+_HARD_CODES_HALF = _with_rule(rule_hard_codes_half, _X, like, lambda op, x: op(x.half()))
+_DROPS_ARGUMENT = _with_rule(
+    rule_drops_argument,
+    "(Tensor x, float factor=1.0) -> Tensor",
+    _like_first,
+    lambda op, x, *_: op(_low(x)),
+)
+_WITHOUT_END = _with_rule(
+    rule_without_end, _X, like, lambda _op, x: torch.ops.broken_dispatch.rule_without_end(_low(x))
+)
+_CALLS_KERNEL = _with_rule(rule_calls_kernel, _X, like, lambda _op, x: rule_calls_kernel(x).to(torch.bfloat16))
+
+
 FAULTS: list[Fault] = [
     planted(reads_version, "dispatch.inference_mode", reference=doubled),
     planted(fast_when_serving, "dispatch.inference_mode", reference=doubled),
     planted(saves_wide, "dispatch.autocast", "warn", samples=two_matrices),
+    planted(_CASTS_FIRST, "dispatch.autocast_rule", kernel=rule_casts_first, samples=two_matrices),
+    planted(_CASTS_ACTIVATIONS, "dispatch.autocast_rule", "warn", kernel=rule_casts_activations, samples=two_matrices),
+    planted(_HARD_CODES_HALF, "dispatch.autocast_rule", "warn", kernel=rule_hard_codes_half, reference=doubled),
+    planted(_DROPS_ARGUMENT, "dispatch.autocast_rule", kernel=rule_drops_argument, samples=matrix_and_number),
+    planted(_WITHOUT_END, "dispatch.autocast_rule", kernel=rule_without_end, reference=doubled),
+    planted(_CALLS_KERNEL, "dispatch.autocast_rule", kernel=rule_calls_kernel, reference=doubled),
+    planted(rule_copies, "dispatch.autocast_rule", also={"transform.vmap": "warn"}),
     planted(_GRAD_KEPT, "dispatch.no_grad", kernel=grad_kept, reference=doubled),
     planted(
         _HIDES,

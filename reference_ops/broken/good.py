@@ -153,6 +153,13 @@ def _outer(a: Tensor, b: Tensor) -> Tensor:
     return a.new_empty((a.shape[0], b.shape[0]), dtype=torch.result_type(a, b))
 
 
+def _product(x: Tensor, weight: Tensor, factor: float = 1.0) -> Tensor:
+    torch._check(x.dim() == 2 and weight.dim() == 2)
+    torch._check(x.shape[1] == weight.shape[1])
+    torch._check(x.dtype == weight.dtype)
+    return x.new_empty((x.shape[0], weight.shape[0]))
+
+
 _LIBRARY = library("broken_good")
 _OUTER = define(_LIBRARY, "outer", "(Tensor a, Tensor b) -> Tensor", torch.outer, _outer)
 _DOUBLED = define(_LIBRARY, "doubled", "(Tensor x) -> Tensor", doubled, like)
@@ -171,6 +178,23 @@ def _(info: Any, dims: tuple[int | None, ...], x: Tensor, factor: float) -> tupl
     """Every element is scaled alike, wherever the batch dimension is."""
     torch.ops.broken_good.scale(x, factor)
     return None, None
+
+
+_PRODUCT = define(
+    _LIBRARY,
+    "product",
+    "(Tensor x, Tensor weight, float factor=1.0) -> Tensor",
+    lambda x, weight, factor=1.0: _product(x, weight, factor).copy_(x @ weight.t() * factor),
+    lambda x, weight, factor=1.0: _product(x, weight, factor),
+)
+
+
+@torch.library.impl(_LIBRARY, "product", "AutocastCPU")
+def _(x: Tensor, weight: Tensor, factor: float = 1.0) -> Tensor:
+    """Whatever has come out of the region so far, both are multiplied in its dtype."""
+    low = torch.get_autocast_dtype("cpu")
+    with torch.autocast("cpu", enabled=False):
+        return torch.ops.broken_good.product(x.to(low), weight.to(low), factor)  # type: ignore[no-any-return]
 
 
 def _two_matrices_and_number(device: str, dtype: torch.dtype | None) -> Iterator[Sample]:
@@ -223,10 +247,11 @@ QUADRATIC = OpSpec(
     about="derivatives in both modes, registered for the one device that there is a kernel for",
 )
 
+PRODUCT = OpSpec(_PRODUCT, samples=_two_matrices_and_number, about="an autocast rule")
 ORDERED = OpSpec(ordered, samples=_images_and_volumes, reference=lambda x: x * 2, about="images and volumes")
 SQUARED = OpSpec(_SQUARED, samples=complex_matrix, reference=torch.square, about="complex numbers, and conj views")
 
-SPECS = [BLEND, SCALE, DOUBLED, PICK, POSITIVES, TURNED, ORDERED, SQUARED, QUADRATIC, OUTER]
+SPECS = [BLEND, SCALE, DOUBLED, PICK, POSITIVES, TURNED, ORDERED, SQUARED, QUADRATIC, OUTER, PRODUCT]
 
 #: Ops that pass what does not apply to `BLEND`.
 _OTHERS = (
@@ -247,6 +272,7 @@ _OTHERS = (
     (SQUARED, ("autograd.gradcheck", "fake.lazy_bits")),
     (QUADRATIC, ("autograd.forward_mode", "dispatch.keys")),
     (OUTER, ("export.aotinductor",)),
+    (PRODUCT, ("dispatch.autocast_rule",)),
 )
 
 #: Check id -> an op that passes it, having run.
