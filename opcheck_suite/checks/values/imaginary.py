@@ -14,7 +14,7 @@ def _applies(ctx):
 
 
 @check(
-    id="values.complex",
+    id="values.imaginary",
     title="The imaginary part of complex numbers is lost",
     what=(
         "Calls the op, where its samples are of real numbers, on complex ones: the samples' with an imaginary part of "
@@ -35,7 +35,7 @@ def _applies(ctx):
     variants=("complex",),
     applies=_applies,
 )
-def lost(ctx, case):
+def imaginary(ctx, case):
     from opcheck_suite import compare
 
     run = ctx.require(case)
