@@ -82,7 +82,7 @@ def _watch(ctx: Context, case: Case) -> Kernel | None:
 
 @contextlib.contextmanager
 def _all_referrers() -> Iterator[None]:
-    """Let the collector see what a forked child inherited: the child freezes it, and the collector then overlooks it."""
+    """Let the collector see what a forked child inherited: it is frozen there, and the collector then overlooks it."""
     frozen = gc.get_freeze_count() > 0
     if frozen:
         gc.unfreeze()

@@ -47,7 +47,7 @@ class _Step:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _Chain:
-    """A variable and the steps from it that are taken at once, and what is then stored there: a step, or any element."""
+    """A variable, the steps from it that are taken at once, and what is then stored there: a step, or any element."""
 
     name: str
     local: bool
@@ -157,10 +157,12 @@ def _after(value: Any, step: _Step) -> Any:
     if step.item:
         if isinstance(value, dict):
             return dict.get(value, step.key, _MISSING)
-        if isinstance(value, list | tuple) and isinstance(step.key, int):
-            kind = list if isinstance(value, list) else tuple
-            return kind.__getitem__(value, step.key) if -len(value) <= step.key < len(value) else _MISSING
-        return _MISSING
+        try:
+            if isinstance(value, list):
+                return list.__getitem__(value, step.key)
+            return tuple.__getitem__(value, step.key) if isinstance(value, tuple) else _MISSING
+        except (IndexError, TypeError):
+            return _MISSING
     if isinstance(value, tuple) and step.key in getattr(type(value), "_fields", ()):  # of a named tuple
         return tuple.__getitem__(value, type(value)._fields.index(step.key))  # type: ignore[attr-defined]
     try:

@@ -9,15 +9,15 @@ from typing import Any
 from opcheck_suite.context import Context
 
 
-def compare(ctx: Context, function: Callable[..., Any], what: str, *, bound: Collection[str] = ()) -> None:
-    """End the check where the parameters of ``function`` (the op's ``what``) do not fit the op's schema. Those that are
-    ``bound``, as the object of a method is, do not come from the call.
+def compare(ctx: Context, function: Callable[..., Any], what: str, *, without: Collection[str] = ()) -> None:
+    """End the check where the parameters of ``function`` (the op's ``what``) do not fit the op's schema. Those
+    in ``without`` do not come from the call, as the object of a method does not.
     """
     try:
         signature = inspect.signature(function)
     except (ValueError, TypeError):
         ctx.skip(f"the signature of the {what} cannot be read")
-    signature = signature.replace(parameters=[p for p in signature.parameters.values() if p.name not in bound])
+    signature = signature.replace(parameters=[p for p in signature.parameters.values() if p.name not in without])
     arguments = ctx.info.schema.arguments
     positional = [a for a in arguments if not a.kwarg_only]
     keyword = {a.name: a for a in arguments if a.kwarg_only}
