@@ -76,7 +76,7 @@ def _watch(ctx: Context, case: Case) -> Kernel | None:
         function = _function_of(found[0].f_code)
         if function is None:
             return None
-        bound = _bound(function, given)
+        bound = _bound(function, given) if len(given) > len(args) + len(kwargs) else {}
     return Kernel(function, returned[0] if returned else None, finished, bound)
 
 
@@ -104,14 +104,20 @@ def _bound(function: types.FunctionType, values: dict[str, Any]) -> dict[str, An
     Known by whoever refers to the function: a frame does not tell what it was called through.
     """
     callables: list[Any] = [one for one in values.values() if not isinstance(one, type)][:1]
-    for one in [function, *(m for m in gc.get_referrers(function) if isinstance(m, types.MethodType))]:
-        callables += [c for c in gc.get_referrers(one) if isinstance(c, functools.partial | types.MethodType)]
+    callables += _calling(function)
+    if methods := [one for one in callables if isinstance(one, types.MethodType)]:
+        callables += _calling(*methods)
     found: list[dict[str, Any]] = [{}]
     for one in callables:
         behind, bound = reads.unbound(one)
         if behind is function and all(values.get(name) is value for name, value in bound.items()):
             found.append(bound)
     return max(found, key=len)
+
+
+def _calling(*callables: Any) -> list[Any]:
+    """The methods and partials that hold some callables."""
+    return [one for one in gc.get_referrers(*callables) if isinstance(one, functools.partial | types.MethodType)]
 
 
 def outside(filename: str) -> bool:

@@ -122,7 +122,7 @@ def _stored(function: types.FunctionType, bound: dict[str, Any]) -> set[tuple[in
 
 
 def _named(function: types.FunctionType, bound: dict[str, Any]) -> Iterator[tuple[types.FunctionType, dict[str, Any]]]:
-    """The functions and methods that a function names, with the object of a method bound."""
+    """The functions and methods of its own package that a function names, with the object of a method bound."""
     for chain in _chains(function.__code__):
         owner, value = None, _variable(chain, function, bound)
         for step in chain.steps:
@@ -130,9 +130,13 @@ def _named(function: types.FunctionType, bound: dict[str, Any]) -> Iterator[tupl
         if isinstance(value, classmethod | staticmethod):
             owner, value = owner if isinstance(value, classmethod) else None, value.__func__
         value = inspect.unwrap(value) if callable(value) else value
-        if isinstance(value, types.FunctionType) and (value.__module__ or "").partition(".")[0] != "torch":
+        if isinstance(value, types.FunctionType) and _package(value) == _package(function):
             first = parameters(value.__code__)[:1]
             yield value, dict.fromkeys(first, owner) if owner is not None else {}
+
+
+def _package(function: types.FunctionType) -> str:
+    return (function.__module__ or "").partition(".")[0]
 
 
 def _variable(chain: _Chain, function: types.FunctionType, bound: dict[str, Any]) -> Any:
