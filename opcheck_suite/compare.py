@@ -74,6 +74,27 @@ def leaf(
     return _tensor(actual, expected, tolerances, name, growth)
 
 
+def roughly(
+    actual: torch.Tensor,
+    expected: torch.Tensor,
+    *,
+    rtol: float = 1e-3,
+    atol: float = 1e-4,
+    slack: float = 0.0,
+    name: str = "output",
+) -> str | None:
+    """Compare floating-point or complex tensors of one shape whose dtypes may differ.
+
+    ``atol`` is for numbers around one: it grows with the largest; ``slack`` is added as it is. What is not finite, or
+    beyond half precision, is left out: which numbers overflow depends on the dtype.
+    """
+    precise = torch.complex128 if actual.is_complex() or expected.is_complex() else torch.float64
+    a, b = _comparable(actual).to(precise), _comparable(expected).to(precise)
+    finite = torch.isfinite(a) & torch.isfinite(b) & (b.abs() < 6e4)
+    scale = float(b[finite].abs().max()) if finite.any() else 0.0
+    return leaf(a[finite], b[finite], tolerances=(rtol, atol * max(1.0, scale) + slack), name=name)
+
+
 def coarsest(tree: Any) -> torch.dtype | None:
     """The dtype with the widest tolerance among the floating-point tensors of a nest, or None."""
     found = {t.dtype for t in tensors.tensors(tree) if t.is_floating_point() or t.is_complex()}

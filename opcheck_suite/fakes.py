@@ -226,6 +226,22 @@ def strides(tensor: torch.Tensor) -> list[int | None]:
     return [int(s) if known(s) else None for s in tensor.stride()]
 
 
+def share(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Whether two fake tensors are one, or views of one storage with an element in common; where data decides a size,
+    only whether they are one.
+    """
+    if a is b:
+        return True
+    if a.layout != torch.strided or b.layout != torch.strided:
+        return False
+    numbers = [n for t in (a, b) for n in (*t.shape, *t.stride(), t.storage_offset(), t.untyped_storage().nbytes())]
+    if a.untyped_storage()._cdata != b.untyped_storage()._cdata or not all(map(known, numbers)):
+        return False
+    if a.untyped_storage().nbytes() > 1 << 22:
+        return a.storage_offset() == b.storage_offset()
+    return bool((tensors.visible_bytes(a) & tensors.visible_bytes(b)).any())
+
+
 def constraints(run: FakeRun) -> list[Any]:
     """The conditions on symbolic sizes that a call relied on, as sympy expressions in the symbols of `symbols`."""
     assert run.env is not None

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import functools
 import gc
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from opcheck_suite import places, state
+from opcheck_suite import places, reads, state
 from opcheck_suite.context import Context, Refused
 from opcheck_suite.inputs.cases import Case
 
@@ -22,6 +24,9 @@ class Kernel:
     returned: Any
     finished: bool
     """Whether it returned; otherwise it raised, and ``returned`` is None."""
+    bound: dict[str, Any] = dataclasses.field(default_factory=dict)
+    """The values of parameters that did not come from the call: the object of a method, what ``functools.partial``
+    bound."""
 
 
 def of(ctx: Context, case: Case) -> Kernel | None:
@@ -36,11 +41,13 @@ def first(ctx: Context) -> Kernel | None:
 
 def _watch(ctx: Context, case: Case) -> Kernel | None:
     found: list[types.FrameType] = []
+    given: dict[str, Any] = {}
     returned: list[Any] = []
 
     def profile(frame: types.FrameType, event: str, arg: Any) -> None:
         if event == "call" and not found and outside(frame.f_code.co_filename):
             found.append(frame)
+            given.update({name: frame.f_locals[name] for name in reads.parameters(frame.f_code)})
         elif event == "return" and found and frame is found[0] and not returned:
             returned.append(arg)
 
@@ -65,22 +72,52 @@ def _watch(ctx: Context, case: Case) -> Kernel | None:
             state.changes(was)
     if not found:
         return None
-    function = _function_of(found[0].f_code)
-    return None if function is None else Kernel(function, returned[0] if returned else None, finished)
+    with _all_referrers():
+        function = _function_of(found[0].f_code)
+        if function is None:
+            return None
+        bound = _bound(function, given) if len(given) > len(args) + len(kwargs) else {}
+    return Kernel(function, returned[0] if returned else None, finished, bound)
+
+
+@contextlib.contextmanager
+def _all_referrers() -> Iterator[None]:
+    """Let the collector see what a forked child inherited: it is frozen there, and the collector then overlooks it."""
+    frozen = gc.get_freeze_count() > 0
+    if frozen:
+        gc.unfreeze()
+    try:
+        yield
+    finally:
+        if frozen:
+            gc.freeze()
 
 
 def _function_of(code: types.CodeType) -> types.FunctionType | None:
     """The function that runs a code object. A frame does not tell; the collector knows who refers to the code."""
-    frozen = gc.get_freeze_count() > 0  # a forked child freezes what it inherits, and the collector then overlooks it
-    if frozen:
-        gc.unfreeze()
-    try:
-        return next(
-            (f for f in gc.get_referrers(code) if isinstance(f, types.FunctionType) and f.__code__ is code), None
-        )
-    finally:
-        if frozen:
-            gc.freeze()
+    return next((f for f in gc.get_referrers(code) if isinstance(f, types.FunctionType) and f.__code__ is code), None)
+
+
+def _bound(function: types.FunctionType, values: dict[str, Any]) -> dict[str, Any]:
+    """Which of the values that a function was called with are the object of a method or bound by ``functools.partial``.
+
+    Known by whoever refers to the function: a frame does not tell what it was called through.
+    """
+    callables: list[Any] = [one for one in values.values() if not isinstance(one, type)][:1]
+    callables += _calling(function)
+    if methods := [one for one in callables if isinstance(one, types.MethodType)]:
+        callables += _calling(*methods)
+    found: list[dict[str, Any]] = [{}]
+    for one in callables:
+        behind, bound = reads.unbound(one)
+        if behind is function and all(values.get(name) is value for name, value in bound.items()):
+            found.append(bound)
+    return max(found, key=len)
+
+
+def _calling(*callables: Any) -> list[Any]:
+    """The methods and partials that hold some callables."""
+    return [one for one in gc.get_referrers(*callables) if isinstance(one, functools.partial | types.MethodType)]
 
 
 def outside(filename: str) -> bool:

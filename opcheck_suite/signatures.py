@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 from opcheck_suite.context import Context
 
 
-def compare(ctx: Context, function: Callable[..., Any], what: str) -> None:
-    """End the check where the parameters of ``function`` (the op's ``what``) do not fit the op's schema."""
+def compare(ctx: Context, function: Callable[..., Any], what: str, *, without: Collection[str] = ()) -> None:
+    """End the check where the parameters of ``function`` (the op's ``what``) do not fit the op's schema. Those
+    in ``without`` do not come from the call, as the object of a method does not.
+    """
     try:
         signature = inspect.signature(function)
     except (ValueError, TypeError):
         ctx.skip(f"the signature of the {what} cannot be read")
+    signature = signature.replace(parameters=[p for p in signature.parameters.values() if p.name not in without])
     arguments = ctx.info.schema.arguments
     positional = [a for a in arguments if not a.kwarg_only]
     keyword = {a.name: a for a in arguments if a.kwarg_only}

@@ -112,3 +112,23 @@ def test_bitwise_sees_what_equality_does_not():
     assert compare.bitwise(torch.empty(0), torch.empty(0))
     assert compare.bitwise(torch.arange(6.0).reshape(2, 3).t(), torch.arange(6.0).reshape(2, 3).t().contiguous())
     assert compare.bitwise(torch.tensor(2.0), torch.tensor(2.0))
+
+
+@pytest.mark.parametrize(
+    ("got", "want", "agree"),
+    [
+        (t(1.0, 3.0, NAN), t(1.00001, 1e6, 3.0), True),
+        (t(1.0, 2.0), t(1.0, 2.1), False),
+        (t(1.0, 100.0), t(1.005, 100.0), True),
+        (t(1 + 0j), t(1.0), True),
+        (t(1.0), t(1 + 1j), False),
+        (t(1 - 1j).conj(), t(1 + 1j), True),
+    ],
+)
+def test_rough_comparison_is_relative_to_the_largest_number(got, want, agree):
+    assert (compare.roughly(got, want) is None) == agree
+
+
+def test_rough_comparison_allows_slack_as_it_is():
+    assert compare.roughly(t(3.0), t(4.0)) is not None
+    assert compare.roughly(t(3.0), t(4.0), slack=1.0) is None

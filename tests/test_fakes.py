@@ -88,3 +88,32 @@ def test_torch_is_asked_whether_devices_go_together():
     assert not mixes(torch.add, away, away)
     assert not mixes(torch.add, away, torch.tensor(1.0))
     assert not mixes(torch.Tensor.copy_, away, here)
+
+
+def test_fake_tensors_share_memory_where_their_elements_are_the_same():
+    mode = fakes.new_mode()
+    with mode:
+        x = torch.empty(4, 6)
+        other = torch.empty(4, 6)
+        halves = x[:2], x[2:]
+        columns = x[:, ::2], x[:, 1::2]
+        view = x.view(24)
+        none = x[:0]
+        large = torch.empty(1 << 21)
+        rest = large[1:]
+    assert fakes.share(x, x)
+    assert fakes.share(x, view)
+    assert fakes.share(columns[0], view)
+    assert not fakes.share(x, other)
+    assert not fakes.share(*halves)
+    assert not fakes.share(*columns)
+    assert not fakes.share(x, none)
+    assert fakes.share(large, large.detach())
+    assert not fakes.share(large, rest)  # judged by where they begin
+
+
+def test_where_data_decides_a_size_only_one_and_the_same_tensor_is_shared():
+    op, case = case_of("unknown", lambda x, y: x.new_empty(x.shape))
+    (x, _), out = (run := fakes.unbacked(op, case)).args, run.out
+    assert fakes.share(x, x)
+    assert not fakes.share(x, out)

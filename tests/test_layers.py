@@ -33,7 +33,7 @@ ARROWS = {
     "check": ("checks", "context tool registry"),
     "tool": (
         "compare compiling deprecated devices elsewhere fakes graphbreaks guarding inductor inputs memory ops places"
-        " provenance registrations reserved situations state",
+        " provenance reads registrations reserved situations state",
         "registry model",
     ),
     "options": ("options known", "registry model"),
@@ -117,6 +117,7 @@ def test_checks_import_nothing_but_the_registry_the_context_and_helpers():
         "programs",
         "pykernel",
         "queued",
+        "reads",
         "reserved",
         "rounding",
         "signatures",

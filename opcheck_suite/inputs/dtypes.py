@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 
 import torch
@@ -43,13 +44,42 @@ def _integers(case: Case) -> Iterator[Case]:
     yield from _converted(case, (torch.int32,), "integers")
 
 
+#: Imaginary parts of complex copies, as shares of the real parts: element after element, over and over. Products of
+#: three such numbers whose real parts are positive have a positive real part, so that logarithms, roots and sums of
+#: squares stay away from their branch cuts and from zero.
+_SHARES = (0.5, -0.25, 0.375, -0.5, 0.25, -0.4375, 0.3125)
+
+
+def with_imaginary(t: torch.Tensor) -> torch.Tensor:
+    """Real values as complex64 with an imaginary part of up to half their size. Zeros, as in masks, stay zero."""
+    real = t.detach().float()
+    shares = torch.tensor(_SHARES, device=t.device).repeat(t.numel() // len(_SHARES) + 1)
+    return torch.complex(real, real * shares[: t.numel()].reshape(t.shape))
+
+
+def as_complex(case: Case, *, variant: str, group: str) -> Case | None:
+    """The case with complex64 for all floating-point arguments, with imaginary parts. None where there are no such
+    arguments, and where the sample is of complex numbers already: then the op may mean something else by real ones.
+    """
+    chosen = floating(case)
+    if not chosen or any(t.is_complex() for _, t in case.leaves()):
+        return None
+    return case.replace({n: with_imaginary(t) for n, t in chosen}, variant=variant, group=group)
+
+
 @variant("complex")
 def _complex(case: Case) -> Iterator[Case]:
-    """All floating-point arguments as complex64, without an imaginary part. Not where the sample is of complex numbers
-    already: then the op may mean something else by real ones.
-    """
+    """All floating-point arguments as complex64, with an imaginary part."""
+    if (made := as_complex(case, variant="complex64", group="complex")) is not None:
+        yield made
+
+
+@variant("real")
+def _real(case: Case) -> Iterator[Case]:
+    """All floating-point arguments as complex64, without an imaginary part."""
     if not any(t.is_complex() for _, t in case.leaves()):
-        yield from _converted(case, (torch.complex64,), "complex")
+        for made in _converted(case, (torch.complex64,), "real"):
+            yield dataclasses.replace(made, variant=f"{made.variant} without an imaginary part")
 
 
 def _converted(case: Case, dtypes: tuple[torch.dtype, ...], group: str) -> Iterator[Case]:

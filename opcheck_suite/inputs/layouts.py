@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 import torch
 
-from opcheck_suite.inputs import relations, tensors
+from opcheck_suite.inputs import dtypes, relations, tensors
 from opcheck_suite.inputs.cases import Case
 from opcheck_suite.inputs.variants import variant
 
@@ -141,13 +141,20 @@ def _expanded(case: Case) -> Iterator[Case]:
 
 @variant("lazy")
 def _lazy(case: Case) -> Iterator[Case]:
-    """Views whose values torch has not computed yet, for ops whose kernel may meet one.
+    """Views whose values torch has not computed yet, for ops whose kernel may meet one. Where a sample is of real
+    numbers, conj views are made of complex copies.
 
     Never for arguments that are written: where torch computes the values before the call, it refuses those.
     """
     if not (case.info.is_operator and case.info.meets_lazy_views):
         return
-    for name, change in {"conj view": conj_view, "neg view": neg_view}.items():
-        for leaf, t in case.leaves():
-            if tensors.strided(t) and not case.writes(leaf) and (made := change(t.detach())) is not None:
-                yield case.replace({leaf: made}, variant=f"{name}({leaf})", group="lazy")
+    yield from _lazily(case, "conj view", conj_view)
+    yield from _lazily(case, "neg view", neg_view)
+    if (copy := dtypes.as_complex(case, variant="complex64", group="complex")) is not None:
+        yield from _lazily(copy, "complex64, conj view", conj_view)
+
+
+def _lazily(case: Case, name: str, change: Callable[[torch.Tensor], torch.Tensor | None]) -> Iterator[Case]:
+    for leaf, t in case.leaves():
+        if tensors.strided(t) and not case.writes(leaf) and (made := change(t.detach())) is not None:
+            yield case.replace({leaf: made}, variant=f"{name}({leaf})", group="lazy")

@@ -332,6 +332,45 @@ def _(x: Tensor, dim: int) -> Tensor:
     return x.new_empty([size for n, size in enumerate(x.shape) if n != dim])
 
 
+@torch.library.custom_op("broken_fake::one_for_two", mutates_args=())
+def one_for_two(x: Tensor) -> tuple[Tensor, Tensor]:
+    """The fake kernel makes one tensor for both outputs."""
+    return doubled(x), like(x).copy_(x * 3)
+
+
+@one_for_two.register_fake
+def _(x: Tensor) -> tuple[Tensor, Tensor]:
+    out = like(x)
+    return out, out
+
+
+@torch.library.custom_op("broken_fake::hands_back", mutates_args=())
+def hands_back(x: Tensor) -> Tensor:
+    """The fake kernel returns its argument where it is packed already, the op never does."""
+    return doubled(x)
+
+
+@hands_back.register_fake
+def _(x: Tensor) -> Tensor:
+    return x.contiguous()
+
+
+@torch.library.custom_op("broken_fake::two_views", mutates_args=())
+def two_views(x: Tensor) -> tuple[Tensor, Tensor]:
+    """The fake outputs are two views of the same elements."""
+    return doubled(x), like(x).copy_(x * 3)
+
+
+@two_views.register_fake
+def _(x: Tensor) -> tuple[Tensor, Tensor]:
+    out = like(x)
+    return out, out.view(x.shape)
+
+
+def _two_and_three(x: Tensor) -> tuple[Tensor, Tensor]:
+    return x * 2, x * 3
+
+
 def _matrix_and_dimension(device: str, dtype: torch.dtype | None) -> Iterator[Sample]:
     for sample in matrix(device, dtype):
         yield Sample((*sample.args, 1), name="matrix and dimension")
@@ -356,6 +395,21 @@ FAULTS: list[Fault] = [
     planted(negates_lazily, "fake.lazy_bits", also={"opcheck.utils": "fail"}, reference=doubled),
     planted(on_default_device, "fake.placement", devices=_BOTH, reference=doubled),
     planted(for_cpu_only, "fake.placement", devices=_BOTH, reference=doubled),
+    # torch's test_faketensor compares storages, too; graphs know the two outputs as one
+    planted(
+        one_for_two,
+        "fake.aliasing",
+        also={"opcheck.utils": "fail", "compile.parity": "fail", "export.program": "fail"},
+        reference=_two_and_three,
+    ),
+    # an argument is returned with the storage offset that it has
+    planted(
+        hands_back,
+        "fake.aliasing",
+        also={"fake.strides": "fail", "opcheck.utils": "fail", "compile.parity": "fail"},
+        reference=doubled,
+    ),
+    planted(two_views, "fake.aliasing", "warn", also={"opcheck.utils": "fail"}, reference=_two_and_three),
     planted(positives_not_none, "fake.bounds", reference=lambda x: x[x > 0]),
     planted(
         positives_at_most,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -116,6 +117,33 @@ def ordered(x: Tensor) -> Tensor:
 
 ordered.register_fake(torch.empty_like)
 ordered.register_autograd(lambda _ctx, grad: grad * 2)
+
+
+class _Tables:
+    """Numbers that an op makes when it first needs them, and how it makes tensors of them."""
+
+    numbers = np.array([2.0])
+    like = torch.empty(0, dtype=torch.float64)
+    factor: Tensor | None = None
+    by_device: ClassVar[dict[torch.device, Tensor]] = {}
+
+    @classmethod
+    def fill(cls) -> None:
+        cls.factor = torch.from_numpy(cls.numbers).to(cls.like.dtype)
+
+
+@torch.library.custom_op("broken_good::doubled_by_table", mutates_args=())
+def doubled_by_table(x: Tensor) -> Tensor:
+    """Twice x, by a number from a table for its device."""
+    if _Tables.factor is None:
+        _Tables.fill()
+    assert _Tables.factor is not None
+    if x.device not in _Tables.by_device:
+        _Tables.by_device[x.device] = _Tables.factor.to(x.device)
+    return like(x).copy_(x * _Tables.by_device[x.device].to(x.dtype))
+
+
+doubled_by_table.register_fake(like)
 
 
 def _squared(x: Tensor) -> Tensor:
@@ -251,7 +279,9 @@ PRODUCT = OpSpec(_PRODUCT, samples=_two_matrices_and_number, about="an autocast 
 ORDERED = OpSpec(ordered, samples=_images_and_volumes, reference=lambda x: x * 2, about="images and volumes")
 SQUARED = OpSpec(_SQUARED, samples=complex_matrix, reference=torch.square, about="complex numbers, and conj views")
 
-SPECS = [BLEND, SCALE, DOUBLED, PICK, POSITIVES, TURNED, ORDERED, SQUARED, QUADRATIC, OUTER, PRODUCT]
+BY_TABLE = OpSpec(doubled_by_table, samples=matrix, reference=doubled, about="tables that fill when they are used")
+
+SPECS = [BY_TABLE, BLEND, SCALE, DOUBLED, PICK, POSITIVES, TURNED, ORDERED, SQUARED, QUADRATIC, OUTER, PRODUCT]
 
 #: Ops that pass what does not apply to `BLEND`.
 _OTHERS = (
@@ -273,6 +303,7 @@ _OTHERS = (
     (QUADRATIC, ("autograd.forward_mode", "dispatch.keys")),
     (OUTER, ("export.aotinductor",)),
     (PRODUCT, ("dispatch.autocast_rule",)),
+    (BY_TABLE, ("registration.hidden_input",)),
 )
 
 #: Check id -> an op that passes it, having run.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 
 import torch
@@ -154,6 +155,45 @@ def reads_global(x: Tensor) -> Tensor:
 reads_global.register_fake(like)
 
 
+class Settings:
+    """What an op should be given, in a place that no schema shows."""
+
+    weight = torch.tensor([0.5, 2.0])
+    tables = ({"weight": torch.tensor([0.5, 2.0])},)
+
+
+@torch.library.custom_op("broken_registration::reads_attribute", mutates_args=())
+def reads_attribute(x: Tensor) -> Tensor:
+    """A weight is an attribute of a class, and no argument."""
+    return like(x).copy_(x * Settings.weight[1])
+
+
+reads_attribute.register_fake(like)
+
+
+@torch.library.custom_op("broken_registration::reads_element", mutates_args=())
+def reads_element(x: Tensor) -> Tensor:
+    """A weight is in a dict in a tuple, and no argument."""
+    return like(x).copy_(x * Settings.tables[0]["weight"][1])
+
+
+reads_element.register_fake(like)
+
+
+class _Layer:
+    def __init__(self) -> None:
+        self.weight = torch.tensor([0.5, 2.0])
+
+    def scale(self, x: Tensor) -> Tensor:
+        """The kernel is a method, and reads a weight of its object."""
+        return like(x).copy_(x * self.weight[1])
+
+
+def bound_weight(weight: Tensor, x: Tensor) -> Tensor:
+    """A weight is bound to the kernel by functools.partial."""
+    return like(x).copy_(x * weight[1])
+
+
 def _with_table(table: Tensor) -> Callable[[Tensor], Tensor]:
     def closes_over(x: Tensor) -> Tensor:
         """A weight is a variable of the function around the kernel."""
@@ -202,6 +242,8 @@ _X = "(Tensor x) -> Tensor"
 _COMPOSITE = define(_LIBRARY, "composite", _X, composite, None, key="CompositeImplicitAutograd")
 _UNSAID = define(_LIBRARY, "composite_unsaid", _X, composite_unsaid, None, key="CompositeImplicitAutograd")
 _CLOSES_OVER = define(_LIBRARY, "closes_over", _X, _with_table(_WEIGHT), like)
+_METHOD = define(_LIBRARY, "method", _X, _Layer().scale, like)
+_BOUND_WEIGHT = define(_LIBRARY, "bound_weight", _X, functools.partial(bound_weight, _WEIGHT), like)
 _KERNEL_DEFAULT = define(
     _LIBRARY, "kernel_default", "(Tensor x, float factor=1.0) -> Tensor", kernel_default, _like_by_one
 )
@@ -284,6 +326,10 @@ FAULTS: list[Fault] = [
     ),
     planted(reads_global, "registration.hidden_input", reference=doubled),
     planted(_CLOSES_OVER, "registration.hidden_input", kernel=_with_table(_WEIGHT), reference=doubled),
+    planted(reads_attribute, "registration.hidden_input", reference=doubled),
+    planted(reads_element, "registration.hidden_input", reference=doubled),
+    planted(_METHOD, "registration.hidden_input", kernel=_Layer.scale, reference=doubled),
+    planted(_BOUND_WEIGHT, "registration.hidden_input", kernel=bound_weight, reference=doubled),
     # without references: with them, values.reference would meet the wrong values, too
     planted(_KERNEL_DEFAULT, "registration.kernel_signature", kernel=kernel_default, samples=matrix_and_number),
     planted(_KERNEL_SWAPS, "registration.kernel_signature", kernel=kernel_swaps, samples=two_matrices),

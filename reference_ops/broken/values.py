@@ -279,11 +279,18 @@ def ignores_conj(x: Tensor) -> Tensor:
     return doubled(_memory_of(x))
 
 
+def conj_as_it_lies(x: Tensor) -> Tensor:
+    """The memory of conj views is read as that of others, on a sample of real numbers."""
+    return doubled(_memory_of(x))
+
+
 _LIBRARY = library("broken_values")
 _IGNORES_NEG = define(_LIBRARY, "ignores_neg", "(Tensor x) -> Tensor", ignores_neg, like)
 _IGNORES_CONJ = define(_LIBRARY, "ignores_conj", "(Tensor x) -> Tensor", ignores_conj, like)
+_CONJ_AS_IT_LIES = define(_LIBRARY, "conj_as_it_lies", "(Tensor x) -> Tensor", conj_as_it_lies, like)
 _LIBRARY.impl("ignores_neg", torch.library.fallthrough_kernel, "Negative")
 _LIBRARY.impl("ignores_conj", torch.library.fallthrough_kernel, "Conjugate")
+_LIBRARY.impl("conj_as_it_lies", torch.library.fallthrough_kernel, "Conjugate")
 
 
 @torch.library.custom_op("broken_values::staged_once", mutates_args=())
@@ -306,6 +313,33 @@ def dtype_by_size(x: Tensor) -> Tensor:
 
 
 dtype_by_size.register_fake(like)
+
+
+@torch.library.custom_op("broken_values::drops_imaginary", mutates_args=())
+def drops_imaginary(x: Tensor) -> Tensor:
+    """The work is done in real numbers, and complex ones get no imaginary part."""
+    return like(x).copy_(x.real * 2)
+
+
+drops_imaginary.register_fake(like)
+
+
+@torch.library.custom_op("broken_values::conjugates", mutates_args=())
+def conjugates(x: Tensor) -> Tensor:
+    """Complex numbers are conjugated on the way, and real ones are not changed by that."""
+    return doubled(x.conj())
+
+
+conjugates.register_fake(like)
+
+
+@torch.library.custom_op("broken_values::squares_modulus", mutates_args=())
+def squares_modulus(x: Tensor) -> Tensor:
+    """What is the square for real numbers is that of the modulus for complex ones, which nobody promised."""
+    return like(x).copy_(x.abs() ** 2)
+
+
+squares_modulus.register_fake(like)
 _scratch: dict[tuple[torch.Size, torch.dtype], Tensor] = {}
 
 
@@ -427,6 +461,10 @@ FAULTS: list[Fault] = [
     planted(any_dense_order, "values.noncontiguous", samples=images, reference=doubled),
     planted(_IGNORES_NEG, "values.noncontiguous", kernel=ignores_neg, reference=doubled),
     planted(_IGNORES_CONJ, "values.noncontiguous", kernel=ignores_conj, samples=complex_matrix, reference=doubled),
+    planted(_CONJ_AS_IT_LIES, "values.noncontiguous", kernel=conj_as_it_lies, reference=doubled),
+    planted(drops_imaginary, "values.imaginary", reference=doubled),
+    planted(conjugates, "values.imaginary", reference=doubled),
+    planted(squares_modulus, "values.imaginary", "warn", reference=torch.square),
     planted(staged_once, "values.shared", samples=two_matrices, reference=torch.sub),
     planted(dtype_by_size, "values.dtypes", reference=doubled),
     planted(empty_sum, "values.empty", reference=torch.sum),

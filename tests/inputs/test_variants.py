@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from opcheck_suite import Sample, ops, registry
-from opcheck_suite.inputs import cases, huge, layouts, sizes, tensors, variants
+from opcheck_suite.inputs import cases, dtypes, huge, layouts, sizes, tensors, variants
 from opcheck_suite.model import Tier
 from tests.fixtures import harness_ops
 
@@ -236,16 +236,47 @@ def test_what_shares_no_memory(name, args):
 # -- dtypes
 
 
-def test_complex_copies_have_no_imaginary_part():
-    x = torch.rand(2, 3)
+def test_complex_copies_have_an_imaginary_part_of_the_size_of_the_real_one():
+    x = torch.tensor([[1.0, -2.0, 0.0], [3.0, 0.25, -4.0], [5.0, 6.0, 7.0]]).t()
     (found,) = variants.derive(case("two", x, torch.tensor([0, 1])), "complex")
     assert (found.variant, found.args[0].dtype, found.args[1].dtype) == ("complex64", torch.complex64, torch.int64)
     assert torch.equal(found.args[0].real, x)
-    assert not found.args[0].imag.any()
+    share = found.args[0].imag.abs()[x != 0] / x.abs()[x != 0]
+    assert share.min() >= 0.25
+    assert share.max() <= 0.5
+    assert found.args[0].imag[x == 0].tolist() == [0]
 
 
-def test_samples_of_complex_numbers_are_not_made_complex():
-    assert variants.derive(case("two", torch.rand(2), torch.rand(2, dtype=torch.complex64)), "complex") == []
+def test_positive_numbers_stay_on_the_right_in_products_of_three():
+    z = dtypes.with_imaginary(torch.rand(50) + 0.1)
+    assert (z * z.flip(0) * z).real.min() > 0
+
+
+def test_complex_copies_without_an_imaginary_part():
+    x = torch.rand(2, 3)
+    (found,) = variants.derive(case("two", x, torch.tensor([0, 1])), "real")
+    assert found.variant == "complex64 without an imaginary part"
+    assert torch.equal(found.args[0], x.to(torch.complex64))
+
+
+@pytest.mark.parametrize("group", ["complex", "real"])
+def test_samples_of_complex_numbers_are_not_made_complex(group):
+    assert variants.derive(case("two", torch.rand(2), torch.rand(2, dtype=torch.complex64)), group) == []
+
+
+def test_what_has_no_floating_point_numbers_is_not_made_complex():
+    assert variants.derive(case("two", torch.tensor([1]), torch.tensor([True])), "complex") == []
+
+
+def test_real_samples_have_conj_views_with_an_imaginary_part():
+    x = torch.tensor([1.0, -2.0])
+    found = variants.derive(case("lazy", x, x + 1, torch.tensor([0])), "lazy")
+    assert names(found) == ["neg view(y)", "complex64, conj view(y)"]
+    written, view, _ = found[-1].args
+    assert view.is_conj()
+    assert (written.is_conj(), written.dtype) == (False, torch.complex64)
+    assert torch.equal(view, dtypes.with_imaginary(x + 1))
+    assert view.imag.ne(0).all()
 
 
 @pytest.mark.parametrize("given", [True, False])

@@ -2,11 +2,19 @@
 
 from opcheck_suite.registry import check
 
+#: What a tensor tells without a look at its values.
+_METADATA = ("shape", "size", "dim", "ndim", "numel", "dtype", "device", "layout", "stride", "is_cuda")
+
 
 @check(
     id="registration.hidden_input",
     title="The op reads a tensor that is not an argument",
-    what="Looks for tensors among the global variables and closure cells that the op's Python function names.",
+    what=(
+        "Looks for tensors among the global variables and closure cells that the op's Python function names, and the "
+        "values that functools.partial or a method binds to it; also for those that it reads as an attribute of these "
+        "or as an element with a constant key, such as Config.weight and TABLES['sine']. An element or attribute that "
+        "the function, or one that it calls by name, stores as well is a cache and left alone."
+    ),
     why=(
         "A compiler sees the arguments only: a changed tensor is not noticed, no gradient flows to it, and it stays "
         "on its device when the model moves."
@@ -19,24 +27,18 @@ from opcheck_suite.registry import check
 def hidden_input(ctx):
     import torch
 
-    from opcheck_suite import pykernel
+    from opcheck_suite import pykernel, reads
 
-    function = ctx.info.function
+    function, bound = reads.unbound(ctx.info.function)
     if function is None and (kernel := pykernel.first(ctx)) is not None:
-        function = kernel.function
-    if function is None or not hasattr(function, "__code__"):
+        function, bound = kernel.function, kernel.bound
+    if function is None:
         ctx.skip("the op's kernel is not a Python function")
-    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
-    named = {name: cell.cell_contents for name, cell in cells if _filled(cell)}
-    named |= {n: function.__globals__[n] for n in function.__code__.co_names if n in function.__globals__}
-    hidden = [name for name, value in named.items() if isinstance(value, torch.Tensor)]
+    declared = {a.name for a in ctx.info.schema.arguments}
+    bound = {n: v for n, v in reads.defaults(function).items() if n not in declared} | bound
+    found = reads.outside(function, bound, ends=lambda value: isinstance(value, torch.Tensor))
+    # a cache is filled when it is needed; of a tensor whose size is asked for nothing is read
+    hidden = dict.fromkeys(read.path for read in found if not read.kept and read.asked not in _METADATA)
     if hidden:
         names = ", ".join(map(repr, hidden))
         ctx.fail(f"the function {function.__qualname__} reads {names}, a tensor outside of its arguments")
-
-
-def _filled(cell):
-    try:
-        return cell.cell_contents is not None
-    except ValueError:
-        return False

@@ -27,4 +27,4 @@ def kernel_signature(ctx):
     kernel = pykernel.first(ctx)
     if kernel is None:
         ctx.skip("the op's kernel is not a Python function")
-    signatures.compare(ctx, kernel.function, "kernel")
+    signatures.compare(ctx, kernel.function, "kernel", without=kernel.bound)

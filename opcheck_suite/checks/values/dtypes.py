@@ -17,7 +17,8 @@ def _applies(ctx):
     what=(
         "Calls the op with its floating-point arguments in other dtypes (float64, bfloat16, float16, int32, and "
         "complex64 without an imaginary part) and compares with the call on the same numbers in float32, within the "
-        "tolerance of the coarser dtype. The op may refuse a dtype."
+        "tolerance of the coarser dtype; complex numbers in complex64 are compared with the same in complex128. The "
+        "op may refuse a dtype."
     ),
     why=(
         "A kernel that casts a pointer without looking at the dtype reads bits as other numbers, and returns garbage "
@@ -26,18 +27,18 @@ def _applies(ctx):
     fix="Dispatch on scalar_type() (AT_DISPATCH_...), or refuse with TORCH_CHECK(x.scalar_type() == at::kFloat, ...).",
     docs="https://docs.pytorch.org/tutorials/advanced/cpp_custom_ops.html",
     tier="quick",
-    variants=("floats", "integers", "complex"),
+    variants=("floats", "integers", "complex", "real"),
     applies=_applies,
 )
 def dtypes(ctx, case):
     import torch
 
+    from opcheck_suite import compare
     from opcheck_suite.inputs import tensors
 
     run = ctx.require(case)
-    wide = {n: torch.real(t.detach()).float().contiguous() for n, t in case.leaves() if _changed(ctx, case, n, t)}
-    packed = case.replace(wide, variant=f"{case.variant} as float32", group="packed")
-    expected = ctx.require(packed)
+    other = "complex128" if case.group == "complex" else "float32"
+    expected = ctx.require(_in_other(ctx, case, getattr(torch, other)))
     coarse = (torch.bfloat16, torch.float16)
     low = any(t.dtype in coarse for _, t in case.leaves()) or any(
         t.dtype in coarse for t in tensors.tensors(run.results())
@@ -45,28 +46,35 @@ def dtypes(ctx, case):
     rtol, atol = (0.05, 0.05) if low else (1e-3, 1e-4)
     pairs = zip(tensors.tensors(run.results()), tensors.tensors(expected.results()), strict=False)
     for n, (got, want) in enumerate(pairs):
-        if case.group == "complex" and (got.shape != want.shape or want.is_complex()):
+        if case.group == "real" and (got.shape != want.shape or want.is_complex()):
             continue  # a transform may return half of what it returns for complex numbers
         if got.shape != want.shape:
-            ctx.fail(f"output {n} has shape {tuple(got.shape)}, in float32 {tuple(want.shape)}")
-        if not want.is_floating_point() or not want.numel() or (got.is_complex() and case.group != "complex"):
+            ctx.fail(f"output {n} has shape {tuple(got.shape)}, in {other} {tuple(want.shape)}")
+        if not _numbers(want) or not want.numel():
             continue
-        whole = got.dtype in (torch.int32, torch.int64)
-        if not (got.is_floating_point() or got.is_complex() or whole):
+        if (got.is_complex() or want.is_complex()) and case.group not in ("real", "complex"):
             continue
-        precise = torch.complex128 if got.is_complex() else torch.float64
-        a, b = got.detach().to(precise), want.detach().to(precise)
-        if whole:
-            b = b.trunc()
-        finite = torch.isfinite(a) & torch.isfinite(b) & (b.abs() < 6e4)
-        scale = float(b[finite].abs().max()) if finite.any() else 0.0
-        slack = atol * max(1.0, scale) + (1 if whole else 0)
-        difference = ctx.compare(a[finite], b[finite], names=f"output {n}", tolerances=(rtol, slack))
+        whole = got.dtype in (torch.int32, torch.int64) and want.is_floating_point()
+        if not (_numbers(got) or whole):
+            continue
+        got, want = (got.double(), want.trunc()) if whole else (got, want)
+        difference = compare.roughly(got, want, rtol=rtol, atol=atol, name=f"output {n}", slack=float(whole))
         if difference:
-            ctx.fail(f"differs from the call in float32: {difference}")
+            ctx.fail(f"differs from the call in {other}: {difference}")
 
 
-def _changed(ctx, case, name, t):
-    """Whether the variant gave this argument another dtype than the sample has."""
+def _in_other(ctx, case, dtype):
+    """The case with the dtype that its values are compared in, for all arguments that the variant gave another one."""
+    import torch
+
     original = dict(ctx.sample_of(case).leaves())
-    return name in original and original[name].dtype != t.dtype
+    changed = {n: t.detach() for n, t in case.leaves() if n in original and original[n].dtype != t.dtype}
+    plain = {n: t if dtype.is_complex else torch.real(t) for n, t in changed.items()}
+    changes = {n: t.to(dtype).contiguous() for n, t in plain.items()}
+    return case.replace(changes, variant=f"{case.variant} as {str(dtype).removeprefix('torch.')}", group="packed")
+
+
+def _numbers(t):
+    from opcheck_suite.inputs import tensors
+
+    return tensors.strided(t) and (t.is_floating_point() or t.is_complex())
