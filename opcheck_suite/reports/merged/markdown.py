@@ -5,26 +5,29 @@ from __future__ import annotations
 import tabulate
 
 from opcheck_suite.reports import levels
-from opcheck_suite.reports.merged import Merged, text
+from opcheck_suite.reports.merged import Merged, differing, text
 from opcheck_suite.reports.merged.diff import Difference, Kind
 
 
 def render(merged: Merged) -> str:
-    """Verdict, environments, what is bad, and ops with their levels in each environment."""
+    """Verdict, environments, what is bad, where they differ, and ops with their levels in each environment."""
     parts = [f"# Conformance: {_plain(merged.verdict())}", _environments(merged)]
     if listed := _findings(merged):
         parts.append(f"## What is wrong\n\n{listed}")
+    if listed := _differing(merged):
+        parts.append(f"## Where environments differ\n\n{listed}")
     if merged.rows:
         parts.append(f"## Ops\n\n{_ops(merged)}")
     return "\n\n".join(parts) + "\n"
 
 
+#: What is markup somewhere, and how it is written to be none.
+_ESCAPED = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"} | {mark: f"&#{ord(mark)};" for mark in "\\`*_[]|#@"})
+
+
 def _plain(told: str) -> str:
     """Text that is no markup, in one line, also within a table."""
-    escaped = text.printable(told).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    for mark in "\\`*_[]|#@":
-        escaped = escaped.replace(mark, f"&#{ord(mark)};")
-    return " ".join(escaped.split())
+    return " ".join(text.printable(told).translate(_ESCAPED).split())
 
 
 def _code(told: str) -> str:
@@ -56,6 +59,24 @@ def _findings(merged: Merged) -> str:
     )
     more = len(found) - text.MOST
     return f"{table}\n\nand {more} more: the HTML and JSON forms have all" if more > 0 else table
+
+
+def _differing(merged: Merged) -> str:
+    found = differing.find(merged)
+    rows = [
+        [
+            text.some([_code(op) for op in one.ops(merged)], "ops"),
+            text.some([_code(check) for check in one.checks(merged)], "checks"),
+            one.in_words(),
+            _plain(one.why),
+        ]
+        for one in found[: text.MOST]
+    ]
+    if not rows:
+        return ""
+    table = tabulate.tabulate(rows, headers=["op", "check", "outcome", "why"], tablefmt="github", disable_numparse=True)
+    more = len(found) - text.MOST
+    return f"{table}\n\nand {more} more: the JSON form has all" if more > 0 else table
 
 
 def _ops(merged: Merged) -> str:

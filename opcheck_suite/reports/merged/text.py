@@ -6,13 +6,13 @@ Names and messages may come from files of others: what could steer a terminal is
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 import tabulate
 
 from opcheck_suite.model import Outcome
 from opcheck_suite.reports import levels
-from opcheck_suite.reports.merged import Cell, Merged
+from opcheck_suite.reports.merged import Cell, Merged, differing
 from opcheck_suite.reports.merged.diff import Change, Difference, Kind
 
 #: So many findings are shown one by one; JSON and HTML have them all.
@@ -28,8 +28,9 @@ STATES = {
 
 
 def render(merged: Merged) -> str:
-    """Environments, ops with their levels in each, what is bad, and the verdict."""
-    parts = [environments(merged), ops(merged), findings(merged), f"verdict  {printable(merged.verdict())}"]
+    """Environments, ops with their levels in each, what is bad, where they differ, and the verdict."""
+    told = f"verdict  {printable(merged.verdict())}"
+    parts = [environments(merged), ops(merged), findings(merged), differences(merged), told]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -115,6 +116,19 @@ def findings(merged: Merged) -> str:
     return "\n\n".join(blocks)
 
 
+def differences(merged: Merged) -> str:
+    """A block for each way in which environments disagree, with what their reports say of it."""
+    found = differing.find(merged)
+    blocks = []
+    for one in found[:MOST]:
+        head = f"{some(one.ops(merged), 'ops')}: {some(one.checks(merged), 'checks')}"
+        why = [printable(f"  {one.why}")] if one.why else []
+        blocks.append("\n".join([_name(f"differs  {head}"), f"  {one.in_words('[{}]')}", *why]))
+    if len(found) > MOST:
+        blocks.append(f"and {len(found) - MOST} more: the JSON form has all")
+    return "\n\n".join(blocks)
+
+
 def render_difference(found: Difference) -> str:
     """What changed, kind by kind, and the verdict."""
     compared = [f"{old} -> {new}" if old != new else old for old, new in found.pairs]
@@ -143,13 +157,13 @@ def changed(kind: Kind, changes: list[Change]) -> Iterator[str]:
         for c in changes:
             by_op.setdefault((str(c.row), c.column), []).append(c)
         for (row, column), of in by_op.items():
-            yield f"{row}  {_some([c.check for c in of])}  in {column}"
+            yield f"{row}  {some([c.check for c in of], 'checks')}  in {column}"
         return
     for c in changes:
         told = f": {c.finding.first}" if c.finding else ""
         yield f"{c.row}  {c.check}  {c.before or 'not there'} -> {c.after}  in {c.column}{told}"
 
 
-def _some(names: Iterable[str], *, most: int = 4) -> str:
-    names = list(names)
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more checks" if len(names) > most else "")
+def some(names: list[str], kind: str, *, most: int = 4) -> str:
+    """Names, or the first of them and how many there are more."""
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more {kind}" if len(names) > most else "")

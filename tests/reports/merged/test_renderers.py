@@ -91,3 +91,33 @@ def test_long_lists_of_findings_are_cut_and_say_so():
     many = of(report(*(one("fail", "wrong", op=f"my::op{n}") for n in range(60))))
     assert "and 10 more: the HTML and JSON forms have all" in text.render(many)
     assert "and 10 more: the HTML and JSON forms have all" in markdown.render(many)
+
+
+def test_where_environments_differ_is_told_once_for_each_reason():
+    both = [one(op="my::a"), one(op="my::b"), one(op="my::c")]
+    old = [one("skip", "torch is | too old", op="my::a"), one("skip", "torch is | too old", op="my::b"), both[2]]
+    merged = of(report(*old), report(*both, torch="2.14.1"), report(*both, torch="2.15.0"), expect=["gone"])
+    shown = text.render(merged)
+    assert shown.count("differs") == 1
+    assert "differs  my::a, my::b: values.runs\n  skip in [1]; pass in [2], [3]\n  torch is | too old" in shown
+    marked = markdown.render(merged)
+    row = next(line for line in marked.splitlines() if "pass in 2, 3" in line)
+    assert [cell.strip() for cell in row.split("|")[1:-1]] == [
+        "`my::a`, `my::b`",
+        "`values.runs`",
+        "skip in 1; pass in 2, 3",
+        "torch is &#124; too old",
+    ]
+
+
+def test_environments_that_agree_or_are_incomplete_do_not_differ():
+    same, stopped = report(one()), report(torch="2.14.1", stopped="terminated")
+    for merged in (of(same), of(same, report(one(), torch="2.14.1")), of(same, stopped)):
+        assert "differ" not in text.render(merged) + markdown.render(merged)
+
+
+def test_many_names_of_one_difference_are_some_and_how_many_more():
+    names = [f"my::{letter}" for letter in "abcdef"]
+    old = [one("skip", "no", op=name) for name in names]
+    merged = of(report(*old), report(*(one(op=name) for name in names), torch="2.14.1"))
+    assert "differs  my::a, my::b, my::c, my::d and 2 more ops: values.runs\n" in text.render(merged)
