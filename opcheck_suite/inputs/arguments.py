@@ -22,12 +22,11 @@ _NEUTRAL = (0.0, 1.0)
 @variant("arguments")
 def _flags(case: Case) -> Iterator[Case]:
     """Booleans turned round, and numbers at which many formulas have a short cut."""
-    absent = [name for name, value, _ in _others(case, tensors_too=True) if value is None]
+    given = [name for name, _, kind in _others(case, tensors_too=True) if "Tensor" in kind]
     for name, value, kind in _others(case):
         if kind == "bool":
             made = _with(case, name, not value)
-            unsure = not value and any(_speaks_of(name, other) for other in absent)
-            yield dataclasses.replace(made, uncertain=unsure)
+            yield dataclasses.replace(made, uncertain=any(_speaks_of(name, other) for other in given))
         elif kind == "float" and isinstance(value, float | int):
             for neutral in _NEUTRAL:
                 if value != neutral:
@@ -52,8 +51,8 @@ def _optional(case: Case) -> Iterator[Case]:
 
 
 def _speaks_of(flag: str, name: str) -> bool:
-    """Whether a flag's name has an argument's in it, as ``has_bias`` has ``bias``: if it says yes, the argument must
-    be there.
+    """Whether a flag's name has an argument's in it, as ``has_bias`` and ``compute_bias_grad`` have ``bias``: what it
+    says must be true of the argument, or of the gradients that are wanted.
     """
     return f"_{name}_" in f"_{flag}_"
 

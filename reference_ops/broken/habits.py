@@ -256,6 +256,39 @@ def _slope(ctx: Any, high: Tensor, low: Tensor) -> tuple[Tensor, None]:
 norms.register_autograd(_slope, setup_context=_keep_points)
 
 
+@torch.library.custom_op("broken_habits::affine", mutates_args=())
+def affine(x: Tensor, weight: Tensor, bias: Tensor | None, has_bias: bool) -> Tensor:
+    """x (n, k) times weight (k), plus bias (k) where there is one. The kernel broadcasts whatever it is given."""
+    return (x * weight if bias is None else x * weight + bias).contiguous()
+
+
+@affine.register_fake
+def _(x: Tensor, weight: Tensor, bias: Tensor | None, has_bias: bool) -> Tensor:
+    torch._check(x.shape[-1:] == weight.shape and (bias is None or bias.shape == weight.shape))
+    return x.new_empty(x.shape, dtype=torch.promote_types(x.dtype, weight.dtype))
+
+
+def _keep_flag(ctx: Any, inputs: tuple[Tensor, Tensor, Tensor | None, bool], output: Tensor) -> None:
+    ctx.save_for_backward(*inputs[:2])
+    ctx.has_bias = inputs[3]
+
+
+def _affine_slope(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, Tensor | None, None]:
+    x, weight = ctx.saved_tensors
+    rest = tuple(range(x.dim() - 1))
+    columns = grad.sum(rest) if rest else grad
+    return grad * weight, (grad * x).sum(rest) if rest else grad * x, columns if ctx.has_bias else None, None
+
+
+affine.register_autograd(_affine_slope, setup_context=_keep_flag)
+
+
+def _with_and_without_bias(device: str, dtype: torch.dtype | None) -> Iterator[Sample]:
+    x, weight, bias = (normal(*shape, device=device, dtype=dtype) for shape in ((3, 4), (4,), (4,)))
+    yield Sample((x, weight, bias, True), name="a bias")
+    yield Sample((x, weight, None, False), name="no bias")
+
+
 def _points(device: str, dtype: torch.dtype | None) -> Iterator[Sample]:
     yield Sample((normal(5, 3, device=device, dtype=dtype), 3), name="points and a degree")
 
@@ -284,5 +317,11 @@ SPECS = [
     OpSpec(single_only, samples=matrix, about="a dtype that the kernel has no instance for"),
     OpSpec(clipped, samples=_with_zeros, reference=torch.relu, about="a sample at which there is no derivative"),
     OpSpec(norms, samples=_points, about="a number that happens to equal a size, which only backward holds fast"),
+    OpSpec(
+        affine,
+        samples=_with_and_without_bias,
+        differentiable=True,
+        about="a flag that says whether an argument is there, and a fake kernel stricter than the op",
+    ),
     OpSpec(inference_only, samples=matrix, about="a formula that refuses"),
 ]
