@@ -90,16 +90,19 @@ def outside(function: types.FunctionType, bound: dict[str, Any], *, ends: Callab
     """What a function loads from outside, wherever a variable or a step from it gives a value that ``ends`` says to
     stop at.
     """
-    stored = _stored(function, bound)
+    stored: set[tuple[int, bool, Any]] | None = None  # asked for only where something is found
     for chain in _chains(function.__code__):
-        value, path, kept = _variable(chain, function, bound), chain.name, False
+        value, path = _variable(chain, function, bound), chain.name
+        holder, last = None, None
         for step in (*chain.steps[:_MOST_STEPS], None):
             if ends(value):
+                stored = _stored(function, bound) if stored is None else stored
+                kept = last is not None and any((id(holder), last.item, key) in stored for key in (None, last.key))
                 yield Read(path, value, kept, "" if step is None or step.item else step.key)
                 break
             if step is None:
                 break
-            kept = (id(value), step.item, None) in stored or (id(value), step.item, step.key) in stored
+            holder, last = value, step
             value, path = _after(value, step), f"{path}{step}"
 
 
