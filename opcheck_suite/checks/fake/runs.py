@@ -24,7 +24,8 @@ def runs(ctx, case):
     run = ctx.fake(case)
     if run.unsupported:
         ctx.skip(f"fake tensors cannot stand for this input: {run.unsupported}")
-    if case.uncertain and isinstance(run.error, RuntimeError | ValueError | AssertionError):
+    # of these very types are refusals; torch has subclasses for fake kernels that look at values
+    if case.uncertain and type(run.error) in (RuntimeError, ValueError, AssertionError):
         ctx.skip(f"the op may take by chance what its fake kernel refuses: {ctx.describe_error(run.error)}")
     if run.error is not None:
         ctx.fail(f"the op accepts this call, but with fake tensors it raises {ctx.describe_error(run.error)}")
