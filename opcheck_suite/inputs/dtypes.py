@@ -38,6 +38,15 @@ def _halves(case: Case) -> Iterator[Case]:
     yield from _converted(case, (torch.bfloat16, torch.float16), "floats")
 
 
+@variant("mixed", tier="standard")
+def _mixed(case: Case) -> Iterator[Case]:
+    """The first of several floating-point arguments in bfloat16, as an activation under autocast beside weights."""
+    chosen = [(n, t) for n, t in floating(case) if not case.writes(n)]
+    if len(chosen) > 1 and {t.dtype for _, t in chosen} == {torch.float32}:
+        name, t = chosen[0]
+        yield case.replace({name: t.detach().bfloat16()}, variant=f"bfloat16({name})", group="mixed")
+
+
 @variant("integers")
 def _integers(case: Case) -> Iterator[Case]:
     """All floating-point arguments as int32."""

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from opcheck_suite.model import Sample
-from reference_ops.broken.fault import Fault, doubled, images, like, matrix, planted
+from reference_ops.broken.fault import Fault, doubled, images, like, matrix, planted, two_matrices
 
 
 @torch.library.custom_op("broken_fake::refuses_one_row", mutates_args=())
@@ -376,7 +376,20 @@ def _matrix_and_dimension(device: str, dtype: torch.dtype | None) -> Iterator[Sa
         yield Sample((*sample.args, 1), name="matrix and dimension")
 
 
+@torch.library.custom_op("broken_fake::refuses_mixtures", mutates_args=())
+def refuses_mixtures(x: Tensor, weight: Tensor) -> Tensor:
+    """The op refuses arguments of two dtypes, which its fake kernel takes."""
+    torch._check(x.dtype == weight.dtype, lambda: f"x is {x.dtype}, weight {weight.dtype}")
+    return like(x).copy_(x * weight)
+
+
+@refuses_mixtures.register_fake
+def _(x: Tensor, weight: Tensor) -> Tensor:
+    return x.new_empty(torch.broadcast_shapes(x.shape, weight.shape))
+
+
 FAULTS: list[Fault] = [
+    planted(refuses_mixtures, "fake.refusals", samples=two_matrices, reference=torch.mul),
     planted(refuses_one_row, "fake.runs", reference=doubled),
     # torch's utils call the fake kernel on the sample
     planted(reads_data, "fake.runs", also={"opcheck.utils": "fail"}, reference=doubled),

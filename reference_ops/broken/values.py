@@ -204,6 +204,16 @@ def bits_of_other_type(x: Tensor) -> Tensor:
 bits_of_other_type.register_fake(like)
 
 
+@torch.library.custom_op("broken_values::dtype_of_first", mutates_args=())
+def dtype_of_first(x: Tensor, weight: Tensor) -> Tensor:
+    """The bits of the second argument are read as if they were of the first one's type."""
+    bits = weight.reshape(-1).view(x.dtype)[: weight.numel()]
+    return like(x).copy_(x * bits.reshape(weight.shape))
+
+
+dtype_of_first.register_fake(lambda x, _weight: like(x))
+
+
 @torch.library.custom_op("broken_values::bits_of_integers", mutates_args=())
 def bits_of_integers(x: Tensor) -> Tensor:
     """The kernel takes every type of 32 bits for float32."""
@@ -452,6 +462,7 @@ FAULTS: list[Fault] = [
     # with a reference, values.reference would see the wrong values of floating-point dtypes, too
     planted(bits_of_other_type, "values.dtypes"),
     planted(bits_of_integers, "values.dtypes", reference=doubled),
+    planted(dtype_of_first, "values.dtypes", samples=two_matrices),
     planted(clamps_index, "values.refusals", samples=_matrix_and_index, reference=lambda x, index: x[index]),
     # without references: with them, values.reference and values.empty might meet what is in the memory, too
     planted(leaves_tail, "values.unwritten"),

@@ -17,8 +17,8 @@ def _applies(ctx):
     what=(
         "Calls the op with its floating-point arguments in other dtypes (float64, bfloat16, float16, int32, and "
         "complex64 without an imaginary part) and compares with the call on the same numbers in float32, within the "
-        "tolerance of the coarser dtype; complex numbers in complex64 are compared with the same in complex128. The "
-        "op may refuse a dtype."
+        "tolerance of the coarser dtype; and so with the first of several in bfloat16 beside the others. Complex "
+        "numbers in complex64 are compared with the same in complex128. The op may refuse a dtype, and a mixture."
     ),
     why=(
         "A kernel that casts a pointer without looking at the dtype reads bits as other numbers, and returns garbage "
@@ -27,7 +27,7 @@ def _applies(ctx):
     fix="Dispatch on scalar_type() (AT_DISPATCH_...), or refuse with TORCH_CHECK(x.scalar_type() == at::kFloat, ...).",
     docs="https://docs.pytorch.org/tutorials/advanced/cpp_custom_ops.html",
     tier="quick",
-    variants=("floats", "integers", "complex", "real"),
+    variants=("floats", "mixed", "integers", "complex", "real"),
     applies=_applies,
 )
 def dtypes(ctx, case):
