@@ -40,7 +40,7 @@ matrix: $(STAMP)
 	  echo "torch $$version"; grep -E '^(results|verdict)|Error' build/matrix/torch-$$version.log; \
 	  rm -rf build/matrix/venv; \
 	done
-	opcheck merge build/matrix/*.json $(foreach version,$(TORCH_VERSIONS),--expect torch-$(version)) \
+	opcheck merge $$(ls build/matrix/torch-*.json | sort -V) $(foreach version,$(TORCH_VERSIONS),--expect torch-$(version)) \
 	  -o build/matrix/matrix.json -o docs/matrix.md
 
 lint: $(STAMP)

@@ -133,7 +133,7 @@ def test_every_group_of_variants_has_an_owner_that_runs_it():
     used = {group for check in registry.all_checks() if check.family == "fake" for group in check.variants}
     # with other content a call with fake tensors is the sample's own: they have none; of the others one check each is
     # the only one to try them, and tells of a death itself
-    assert used - {"content", "ranks", "lazy", "mixed"} <= set(registry.get("fake.runs").variants)
+    assert used - {"content", "ranks", "lazy"} <= set(registry.get("fake.runs").variants)
 
 
 # -- looking up

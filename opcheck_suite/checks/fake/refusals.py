@@ -14,8 +14,7 @@ _EMPTY = re.compile(r"numel\(\) == 0|\bempty|\b(0|no) elements?|size 0\b|zero[- 
     what=(
         "Derives inputs of other sizes, in float32 and in float64; where the op raises, the fake kernel must raise as "
         "well. So it must for scalars, where the op takes tensors of more dimensions, works on each element or keeps "
-        "the shape, and meets an IndexError on them; and for bfloat16 beside float32, where the op takes each alone "
-        "and the reference both. "
+        "the shape, and meets an IndexError on them. "
         "Inputs with integer tensors are left out, since the op may refuse their values, which a fake kernel "
         "cannot see."
     ),
@@ -29,7 +28,7 @@ _EMPTY = re.compile(r"numel\(\) == 0|\bempty|\b(0|no) elements?|size 0\b|zero[- 
     ),
     docs="https://docs.pytorch.org/docs/stable/library.html#torch.library.register_fake",
     tier="quick",
-    variants=("resized", "empty", "floats", "ranks", "mixed"),
+    variants=("resized", "empty", "floats", "ranks"),
     applies=lambda ctx: (
         "the op takes no tensor"
         if not ctx.info.takes_tensors
@@ -41,22 +40,19 @@ _EMPTY = re.compile(r"numel\(\) == 0|\bempty|\b(0|no) elements?|size 0\b|zero[- 
 def refusals(ctx, case):
     from opcheck_suite.inputs import sizes
 
-    dtypes = case.group in ("floats", "mixed")
-    if not dtypes and not sizes.plain(case):
+    if case.group != "floats" and not sizes.plain(case):
         ctx.skip("the op may refuse the values of an integer argument")
     if case.group == "empty" and "dim 0" not in case.variant:
         ctx.skip("reductions over no element are refused by PyTorch's own ops, too")
     if case.uncertain:
         ctx.skip("the op may rely on what was changed")
-    if not dtypes and not _all_changed(ctx, case):
+    if case.group != "floats" and not _all_changed(ctx, case):
         ctx.skip("one of several arguments has another size: what the op demands between them is not known")
     if case.group == "floats" and case.variant not in ("float64", "float32"):
         ctx.skip("many ops leave out the half-precision dtypes")
     run = ctx.eager(case)
     if run.error is None:
         return
-    if case.group == "mixed" and not _means_mixtures(ctx, case):
-        ctx.skip("nothing says that the op is meant for arguments of different dtypes")
     if case.group == "ranks" and not _scalar_forgotten(ctx, case, run.error):
         ctx.skip("the op may be meant for tensors of certain ranks")
     if case.group == "empty" and _EMPTY.search(str(run.error)):
@@ -65,14 +61,6 @@ def refusals(ctx, case):
         ctx.skip("the kernel has no instance for the dtype; that of another device may")
     if ctx.fake(case).error is None and not ctx.fake(case).unsupported:
         ctx.fail(f"the op refuses this call, the fake kernel does not: {ctx.describe_error(run.error)}")
-
-
-def _means_mixtures(ctx, case):
-    """Whether the reference takes a mixture of dtypes, and the op each of them alone."""
-    if ctx.spec.reference is None or ctx.reference(case) is None:
-        return False
-    low = next((v for v in ctx.variants(ctx.sample_of(case), "floats") if v.variant == "bfloat16"), None)
-    return low is not None and ctx.attempt(low) is not None
 
 
 def _no_instance(error):

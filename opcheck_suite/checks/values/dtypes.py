@@ -18,13 +18,17 @@ def _applies(ctx):
         "Calls the op with its floating-point arguments in other dtypes (float64, bfloat16, float16, int32, and "
         "complex64 without an imaginary part) and compares with the call on the same numbers in float32, within the "
         "tolerance of the coarser dtype; and so with the first of several in bfloat16 beside the others. Complex "
-        "numbers in complex64 are compared with the same in complex128. The op may refuse a dtype, and a mixture."
+        "numbers in complex64 are compared with the same in complex128. The op may refuse a dtype; and a mixture, "
+        "unless it takes each dtype alone, and both its fake kernel and the reference take the mixture."
     ),
     why=(
         "A kernel that casts a pointer without looking at the dtype reads bits as other numbers, and returns garbage "
         "without an error."
     ),
-    fix="Dispatch on scalar_type() (AT_DISPATCH_...), or refuse with TORCH_CHECK(x.scalar_type() == at::kFloat, ...).",
+    fix=(
+        "Dispatch on scalar_type() (AT_DISPATCH_...), or refuse with TORCH_CHECK(x.scalar_type() == at::kFloat, ...), "
+        "in the fake kernel as well."
+    ),
     docs="https://docs.pytorch.org/tutorials/advanced/cpp_custom_ops.html",
     tier="quick",
     variants=("floats", "mixed", "integers", "complex", "real"),
@@ -36,6 +40,9 @@ def dtypes(ctx, case):
     from opcheck_suite import compare
     from opcheck_suite.inputs import tensors
 
+    if case.group == "mixed" and _alone_in_refusing(ctx, case):
+        error = ctx.describe_error(ctx.eager(case).error)
+        ctx.fail(f"the op refuses dtypes together that its fake kernel and the reference take: {error}")
     run = ctx.require(case)
     other = "complex128" if case.group == "complex" else "float32"
     expected = ctx.require(_in_other(ctx, case, getattr(torch, other)))
@@ -61,6 +68,17 @@ def dtypes(ctx, case):
         difference = compare.roughly(got, want, rtol=rtol, atol=atol, name=f"output {n}", slack=float(whole))
         if difference:
             ctx.fail(f"differs from the call in {other}: {difference}")
+
+
+def _alone_in_refusing(ctx, case):
+    """Whether the op refuses a mixture of dtypes that it takes one by one, and that all who speak of it take."""
+    if ctx.eager(case).error is None or ctx.spec.reference is None or ctx.reference(case) is None:
+        return False
+    low = next((v for v in ctx.variants(ctx.sample_of(case), "floats") if v.variant == "bfloat16"), None)
+    if low is None or ctx.attempt(low) is None:
+        return False
+    fake = ctx.fake(case)
+    return not fake.unsupported and fake.error is None
 
 
 def _in_other(ctx, case, dtype):
