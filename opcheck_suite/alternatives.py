@@ -83,7 +83,7 @@ def _reversed(case: Case) -> Iterator[Case]:
 
 def _is_measure(t: torch.Tensor) -> bool:
     """Whether a tensor holds numbers that may as well be others: not integers, and not of one byte."""
-    return tensors.strided(t) and (t.is_floating_point() or t.is_complex()) and t.element_size() > 1
+    return tensors.numeric(t) and t.element_size() > 1
 
 
 def _changed(case: Case, changes: dict[str, torch.Tensor], name: str) -> Case:

@@ -67,19 +67,15 @@ def cast(case: Case, dtypes: dict[str, torch.dtype]) -> Case:
     before = f"{case.variant}, " if case.variant else ""
     floats = [n for n, t in leaves.items() if t.is_floating_point()]
     if len(set(dtypes.values())) == 1 and sorted(floats) == sorted(dtypes):
-        text = _short(next(iter(dtypes.values())))
+        text = tensors.dtype_name(next(iter(dtypes.values())))
     else:
         text = "with " + in_words(dtypes)
     return case.replace(dict(changes), variant=before + text, group="floats")
 
 
-def _short(dtype: torch.dtype) -> str:
-    return str(dtype).removeprefix("torch.")
-
-
 def in_words(dtypes: dict[str, torch.dtype]) -> str:
     """``x=bfloat16, weight=float32``."""
-    return ", ".join(f"{name}={_short(dtype)}" for name, dtype in dtypes.items())
+    return ", ".join(f"{name}={tensors.dtype_name(dtype)}" for name, dtype in dtypes.items())
 
 
 def dtypes_of(case: Case, names: Any) -> dict[str, torch.dtype]:
@@ -183,7 +179,7 @@ def other_metadata(real: list[Any], faked: list[Any]) -> str | None:
         if not isinstance(x, tuple):
             continue
         if x[0] != y[0]:
-            return f"{name} is {_short(x[0])}, with fake tensors {_short(y[0])}"
+            return f"{name} is {tensors.dtype_name(x[0])}, with fake tensors {tensors.dtype_name(y[0])}"
         if len(x[1]) != len(y[1]) or any(q not in (None, p) for p, q in zip(x[1], y[1], strict=True)):
             return f"{name} has shape {x[1]}, with fake tensors {y[1]}"
     return None

@@ -64,7 +64,7 @@ def gradient_leaves(ctx: Context, case: Case) -> set[str]:
     """
     if not ctx.differentiable or ctx.info.mutated:
         return set()
-    return {n for n, t in case.leaves() if tensors.strided(t) and (t.is_floating_point() or t.is_complex())}
+    return {n for n, t in case.leaves() if tensors.numeric(t)}
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

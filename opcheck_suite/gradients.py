@@ -181,9 +181,10 @@ def _along(
     call: Callable[..., tuple[torch.Tensor, ...]], inputs: list[torch.Tensor], step: float
 ) -> list[torch.Tensor]:
     """The finite differences of a function's outputs for a step to both sides in the direction of `_ways`."""
+    ways = _ways(inputs)
 
     def at(step: float) -> list[torch.Tensor]:
-        moved = [(t.detach() + step * way).requires_grad_() for t, way in zip(inputs, _ways(inputs), strict=True)]
+        moved = [(t.detach() + step * way).requires_grad_() for t, way in zip(inputs, ways, strict=True)]
         return [t.detach() for t in call(*moved)]
 
     return [(a - b) / (2 * step) for a, b in zip(at(step), at(-step), strict=True)]

@@ -96,8 +96,4 @@ def _converted(case: Case, dtypes: tuple[torch.dtype, ...], group: str) -> Itera
     for dtype in dtypes:
         changes = {n: converted(t, dtype) for n, t in chosen if t.dtype != dtype}
         if changes:
-            yield case.replace(dict(changes), variant=_name(dtype), group=group)
-
-
-def _name(dtype: torch.dtype) -> str:
-    return str(dtype).removeprefix("torch.")
+            yield case.replace(dict(changes), variant=tensors.dtype_name(dtype), group=group)

@@ -71,6 +71,6 @@ def _as(case: Case, dtype: torch.dtype, smaller: torch.dtype) -> Case:
                 t = (t.clamp(-3, 3) if dtype.is_floating_point else t.remainder(7) - 3).nan_to_num().round()
                 t = t.abs() if smaller is torch.uint8 else t
             changes[name] = t.to(smaller)
-    word = str(smaller).removeprefix("torch.")
+    word = tensors.dtype_name(smaller)
     made = case.replace(changes, variant=f"{case.variant}, {word}".lstrip(", "), group="repeated")
     return dataclasses.replace(made, uncertain=True)

@@ -56,6 +56,16 @@ def strided(tensor: torch.Tensor) -> bool:
     )
 
 
+def numeric(tensor: torch.Tensor) -> bool:
+    """Whether the tensor is a plain one of floating-point or complex numbers."""
+    return strided(tensor) and (tensor.is_floating_point() or tensor.is_complex())
+
+
+def dtype_name(dtype: torch.dtype) -> str:
+    """``bfloat16``, without the module."""
+    return str(dtype).removeprefix("torch.")
+
+
 def sizes(tensor: torch.Tensor) -> tuple[int, ...]:
     """The sizes of a tensor; of a nested one that holds its members side by side, only how many there are."""
     nested = tensor.is_nested and tensor.layout == torch.strided
@@ -211,7 +221,7 @@ def overlap(a: torch.Tensor, b: torch.Tensor) -> bool:
 
 def describe(tensor: torch.Tensor) -> str:
     """A tensor in words, such as ``float32[4, 8] stride (1, 4) offset 2 on cuda``; what is usual is left out."""
-    text = f"{str(tensor.dtype).removeprefix('torch.')}{list(sizes(tensor))}"
+    text = f"{dtype_name(tensor.dtype)}{list(sizes(tensor))}"
     if tensor.is_nested:
         return f"nested {text}"
     if strided(tensor):

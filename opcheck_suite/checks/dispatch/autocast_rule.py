@@ -81,9 +81,10 @@ class _Region:
 
     def __init__(self, ctx, dtype, device, names, low):
         from opcheck_suite import casting
+        from opcheck_suite.inputs import tensors
 
         self.ctx, self.dtype, self.device, self.names = ctx, dtype, device, names
-        self.word = str(dtype).removeprefix("torch.")
+        self.word = tensors.dtype_name(dtype)
         self.takes_low = ctx.attempt(low) is not None
         self.casts = False
         """Whether the rule was seen to pass on other dtypes than it was given."""
@@ -142,12 +143,14 @@ class _Region:
     def _judge_dtypes(self, told, call, expected):
         import torch
 
+        from opcheck_suite.inputs import tensors
+
         outputs = self.casting.flat(call.outputs)
         halves = (torch.float16, torch.bfloat16)
         other = [n for n, d in (call.passed or {}).items() if d in halves and d not in (self.dtype, told[n])]
         fixed = self.ctx.info.casts_to_one_dtype(self.device)
         if other and self.takes_low and not fixed:
-            half = str(call.passed[other[0]]).removeprefix("torch.")
+            half = tensors.dtype_name(call.passed[other[0]])
             lost = "values beyond 65504 become infinite" if half == "float16" else "three bits more are rounded off"
             self.doubts.append(
                 f"{self._where(told)}, the rule casts {', '.join(other)} to {half}\n"
@@ -163,8 +166,8 @@ class _Region:
                 known |= {self.dtype, torch.float32}
             if out.dtype in known or (fixed and out.dtype in halves):
                 continue
-            shown = " or ".join(sorted(str(d).removeprefix("torch.") for d in known))
-            text = f"{self._where(told)}, {name} is {str(out.dtype).removeprefix('torch.')}, expected {shown}"
+            shown = " or ".join(sorted(map(tensors.dtype_name, known)))
+            text = f"{self._where(told)}, {name} is {tensors.dtype_name(out.dtype)}, expected {shown}"
             if out.dtype not in halves:
                 self.ctx.fail(text)
             elif self.takes_low:

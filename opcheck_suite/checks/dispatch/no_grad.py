@@ -27,10 +27,10 @@ def no_grad(ctx, case):
     run = ctx.require(case)
     args, kwargs = case.inputs()
     given = [t for _, t in case.leaves((args, kwargs))]
-    if not any(_floating(t) for t in given):
+    if not any(tensors.numeric(t) for t in given):
         ctx.skip("no argument of this sample is a floating-point tensor")
     for tensor in given:
-        tensor.requires_grad_(_floating(tensor))
+        tensor.requires_grad_(tensors.numeric(tensor))
     with torch.no_grad():
         out = ctx.call(ctx.info.op, *args, what="the op, under torch.no_grad,", **kwargs)
     # A view of what requires grad does so, too, with torch's own ops: schema.aliasing is for ops that return views.
@@ -42,9 +42,3 @@ def no_grad(ctx, case):
     results = case.results(out, case.leaves((args, kwargs)))
     if ctx.deterministic and (difference := ctx.compare(results, run.results())):
         ctx.fail(f"under torch.no_grad, with arguments that require grad, the result is another: {difference}")
-
-
-def _floating(tensor):
-    from opcheck_suite.inputs import tensors
-
-    return tensors.strided(tensor) and (tensor.is_floating_point() or tensor.is_complex())

@@ -57,12 +57,12 @@ def dtypes(ctx, case):
             continue  # a transform may return half of what it returns for complex numbers
         if got.shape != want.shape:
             ctx.fail(f"output {n} has shape {tuple(got.shape)}, in {other} {tuple(want.shape)}")
-        if not _numbers(want) or not want.numel():
+        if not tensors.numeric(want) or not want.numel():
             continue
         if (got.is_complex() or want.is_complex()) and case.group not in ("real", "complex"):
             continue
         whole = got.dtype in (torch.int32, torch.int64) and want.is_floating_point()
-        if not (_numbers(got) or whole):
+        if not (tensors.numeric(got) or whole):
             continue
         got, want = (got.double(), want.trunc()) if whole else (got, want)
         difference = compare.roughly(got, want, rtol=rtol, atol=atol, name=f"output {n}", slack=float(whole))
@@ -85,14 +85,10 @@ def _in_other(ctx, case, dtype):
     """The case with the dtype that its values are compared in, for all arguments that the variant gave another one."""
     import torch
 
+    from opcheck_suite.inputs import tensors
+
     original = dict(ctx.sample_of(case).leaves())
     changed = {n: t.detach() for n, t in case.leaves() if n in original and original[n].dtype != t.dtype}
     plain = {n: t if dtype.is_complex else torch.real(t) for n, t in changed.items()}
     changes = {n: t.to(dtype).contiguous() for n, t in plain.items()}
-    return case.replace(changes, variant=f"{case.variant} as {str(dtype).removeprefix('torch.')}", group="packed")
-
-
-def _numbers(t):
-    from opcheck_suite.inputs import tensors
-
-    return tensors.strided(t) and (t.is_floating_point() or t.is_complex())
+    return case.replace(changes, variant=f"{case.variant} as {tensors.dtype_name(dtype)}", group="packed")

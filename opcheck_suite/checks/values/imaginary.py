@@ -71,11 +71,5 @@ def _pairs(actual, expected):
     return [
         (f"output {n}" if len(pairs) > 1 else "the output", got, want)
         for n, (got, want) in enumerate(pairs)
-        if got.shape == want.shape and want.numel() and _numbers(got) and _numbers(want)
+        if got.shape == want.shape and want.numel() and tensors.numeric(got) and tensors.numeric(want)
     ]
-
-
-def _numbers(t):
-    from opcheck_suite.inputs import tensors
-
-    return tensors.strided(t) and (t.is_floating_point() or t.is_complex())
